@@ -1,0 +1,169 @@
+"""CUDA C++ source -> PTX and cubin, through NVRTC from its wheel.
+
+Needs no GPU, no driver and no CUDA toolkit. Where there is no NVRTC (macOS), kernels of
+the course come from the stored entries of ``data/ptx/`` (see ``stored``).
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+from . import stored, toolkit
+from .cubin import Resources, resources
+from .errors import CompileError, UnsupportedError
+from .hints import hints
+
+ARCHITECTURE = "sm_90"
+FILE_NAME = "kernel.cu"
+STORED_ONLY = "COURSE_STORED_PTX"  # set to 1: behave as on a machine without NVRTC
+
+_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """What the compiler made of one source.
+
+    ``ptx`` is text, ``cubin`` an ELF image for sm_90 (empty if it came from ``data/ptx/``),
+    ``lowered`` maps each name expression to its mangled name, ``log`` holds warnings.
+    """
+
+    source: str
+    options: tuple[str, ...]
+    ptx: str
+    cubin: bytes
+    lowered: Mapping[str, str]
+    name_expressions: tuple[str, ...] = ()
+    log: str = ""
+    stored_resources: Mapping[str, Resources] = field(default_factory=dict)
+
+    @property
+    def entries(self) -> list[str]:
+        """Names of the kernels in the PTX, mangled ones included, in PTX order."""
+        return _ENTRY.findall(self.ptx)
+
+    def resources(self, entry: str) -> Resources:
+        """Registers, shared, local and constant bytes of one kernel, as ptxas allotted them."""
+        if entry in self.stored_resources:
+            return self.stored_resources[entry]
+        return resources(self.cubin, entry)
+
+
+def compile_source(
+    source: str, options: Sequence[str] = (), name_expressions: Sequence[str] = ()
+) -> Compiled:
+    """Compile CUDA C++ ``source``; results are cached for the life of the process.
+
+    Adds what CuPy adds (``-ftz=true``) plus ``-lineinfo``, sm_90 and, if no standard is
+    given, ``-std=c++17``; an option given in ``options`` wins over these. Raises CompileError with NVRTC's log (line
+    numbers are those of ``source``), UnsupportedError where there is neither NVRTC nor a stored entry.
+    """
+    request = (_text(source), tuple(options), tuple(name_expressions or ()))
+    compiled = _compile_cached(*request) if nvrtc_available() else _load_stored(*request)
+    stored.note(compiled)
+    return compiled
+
+
+def nvrtc_available() -> bool:
+    """True when kernels can be compiled here (NVRTC's wheel and its Python binding exist)."""
+    if os.environ.get(STORED_ONLY, "") not in ("", "0"):
+        return False
+    return bool(toolkit.nvrtc_majors()) and _nvrtc() is not None
+
+
+def _text(source: object) -> str:
+    if not isinstance(source, str):
+        raise TypeError(f"CUDA source must be a str, not {type(source).__name__}")
+    return source
+
+
+@lru_cache(maxsize=1)
+def _nvrtc() -> Any:
+    """The binding with its library loaded, or None."""
+    try:
+        from cuda.bindings import nvrtc
+
+        nvrtc.nvrtcVersion()
+    except Exception:  # no binding, no library, or one of another major version
+        return None
+    return nvrtc
+
+
+def _load_stored(source: str, options: tuple[str, ...], name_expressions: tuple[str, ...]) -> Compiled:
+    entry = stored.load(source, options, name_expressions)
+    if entry is None:
+        raise UnsupportedError(
+            "This machine has no NVRTC (NVIDIA's compiler; there is none for macOS), and this source is not "
+            "one of the course's kernels kept in data/ptx/. Unchanged kernels of the notebooks run here; to run "
+            "your own, use Linux or Windows (pip install cuda-bindings nvidia-cuda-nvrtc), or Colab."
+        )
+    known = {name: Resources(**numbers) for name, numbers in entry["resources"].items()}
+    lowered = MappingProxyType(entry["lowered"])
+    return Compiled(source, options, entry["ptx"], b"", lowered, name_expressions, "", known)
+
+
+@lru_cache(maxsize=512)
+def _compile_cached(source: str, options: tuple[str, ...], name_expressions: tuple[str, ...]) -> Compiled:
+    nvrtc = _nvrtc()
+    major = nvrtc.nvrtcVersion()[1]
+    program = _take(nvrtc.nvrtcCreateProgram(source.encode(), FILE_NAME.encode(), 0, [], []))
+    try:
+        for expression in name_expressions:
+            _take(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
+        flags = [option.encode() for option in _all_options(options, major)]
+        status = nvrtc.nvrtcCompileProgram(program, len(flags), flags)[0]
+        log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
+        log = log.rstrip("\0 \n")
+        if int(status) != 0:
+            raise CompileError(_message(log or status.name, source, major))
+        ptx = _read(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).decode().rstrip("\0")
+        cubin = _read(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+        lowered = {
+            e: _take(nvrtc.nvrtcGetLoweredName(program, e.encode())).decode() for e in name_expressions
+        }
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+    ptx = _plain_paths(ptx, major)
+    return Compiled(source, options, ptx, cubin, MappingProxyType(lowered), name_expressions, log)
+
+
+def _take(answer: tuple) -> Any:
+    """The value of a binding call, or CompileError."""
+    status, *values = answer
+    if int(status) != 0:
+        raise CompileError(f"NVRTC failed: {status.name}")
+    return values[0] if values else None
+
+
+def _read(size: Callable, get: Callable, program: Any) -> bytes:
+    buffer = bytes(_take(size(program)))
+    _take(get(program, buffer))
+    return buffer
+
+
+def _all_options(options: tuple[str, ...], major: int) -> list[str]:
+    """Our options first: of two values NVRTC takes the last, which is the learner's."""
+    ours = ["-ftz=true", "-lineinfo", f"--gpu-architecture={ARCHITECTURE}", "-std=c++17"]
+    given = {option.lstrip("-").split("=")[0] for option in options}
+    if given & {"arch", "gpu-architecture"}:
+        raise CompileError(
+            f"options {options}: the architecture is chosen for you ({ARCHITECTURE}), as in CuPy"
+        )
+    ours = [o for o in ours if o.lstrip("-").split("=")[0] not in given]
+    return [*ours, *options, *(f"-I{folder}" for folder in toolkit.include_dirs(major))]
+
+
+def _plain_paths(ptx: str, major: int) -> str:
+    """Name files in the PTX as the source does, without the folders of this machine."""
+    for folder in sorted(toolkit.include_dirs(major), key=lambda f: -len(str(f))):
+        ptx = ptx.replace(f'"{folder}{os.sep}', '"')
+    return re.sub(rf'(\.file\s+\d+\s+)"[^"]*?{re.escape(FILE_NAME)}"', rf'\1"{FILE_NAME}"', ptx)
+
+
+def _message(log: str, source: str, major: int) -> str:
+    advice = hints(log, source, toolkit.missing_header_wheels(major))
+    return "\n".join([log, *(f"Hint: {text}" for text in advice)])
