@@ -1,0 +1,155 @@
+"""float32 arithmetic: add, sub, mul, fma, div, rcp, sqrt, min, max, abs, neg, copysign, testp.
+
+NumPy's own float32 operations are IEEE, round to nearest even; the other modes go
+through float64 with an exact error term. ``.ftz`` flushes operands and results.
+"""
+
+import numpy as np
+
+from .rounding import (
+    MODES,
+    NAN32,
+    any_subnormal,
+    flush,
+    narrow,
+    quiet,
+    saturate,
+    sum_sign,
+    to_odd,
+    two_sum,
+)
+from .table import instruction
+
+F64 = np.float64
+
+
+def add(a, b, mode="rn"):
+    if mode == "rn":
+        return a + b
+    a, b = a.astype(F64), b.astype(F64)
+    s, e = two_sum(a, b)
+    return narrow(sum_sign(to_odd(s, e), a, b, mode), mode)
+
+
+def subtract(a, b, mode="rn"):
+    return a - b if mode == "rn" else add(a, -b, mode)
+
+
+def multiply(a, b, mode="rn"):
+    return a * b if mode == "rn" else narrow(np.multiply(a, b, dtype=F64), mode)
+
+
+def divide(a, b, mode="rn"):
+    """The float64 quotient is never close enough to a float32 to mislead the second rounding."""
+    return a / b if mode == "rn" else narrow(np.divide(a, b, dtype=F64), mode)
+
+
+def reciprocal(a, mode="rn"):
+    return divide(np.float32(1), a, mode)
+
+
+def square_root(a, mode="rn"):
+    return np.sqrt(a) if mode == "rn" else narrow(np.sqrt(a, dtype=F64), mode)
+
+
+def fma(a, b, c, mode="rn"):
+    """a * b + c rounded once. The product is exact in float64, the sum nearly always."""
+    c = c.astype(F64)
+    product = a.astype(F64) * b
+    total = product + c
+    if mode == "rn":
+        result = total.astype(np.float32)
+        tie = total.view(np.uint64) & np.uint64(0x1FFFFFFF) == np.uint64(0x10000000)
+        if not tie.any() and not any_subnormal(result):
+            return result
+    odd = to_odd(*two_sum(product, c))
+    return narrow(sum_sign(odd, product, c, mode), mode)
+
+
+def _ftz(function):
+    return lambda *operands: flush(function(*map(flush, operands)))
+
+
+def _register_rounded(name, function, arity):
+    """Every ``{.rnd}{.ftz}{.sat}`` of an operation; without a mode it is .rn."""
+    signature = "f32 <- " + "f32 " * arity
+    for mode in MODES:
+        def core(*operands, mode=mode):
+            return quiet(function(*operands, mode=mode))
+
+        prefixes = [f"{name}.{mode}"]
+        if mode == "rn" and name in ("add", "sub", "mul"):
+            prefixes.append(name)
+        for prefix in prefixes:
+            instruction(f"{prefix}.f32", signature)(core)
+            instruction(f"{prefix}.ftz.f32", signature)(_ftz(core))
+            if name in ("add", "sub", "mul", "fma"):
+                instruction(f"{prefix}.sat.f32", signature)(_then_saturate(core))
+                instruction(f"{prefix}.ftz.sat.f32", signature)(_then_saturate(_ftz(core)))
+
+
+def _then_saturate(function):
+    return lambda *operands: saturate(function(*operands))
+
+
+for _name, _function, _arity in (
+    ("add", add, 2),
+    ("sub", subtract, 2),
+    ("mul", multiply, 2),
+    ("fma", fma, 3),
+    ("mad", fma, 3),
+    ("div", divide, 2),
+    ("rcp", reciprocal, 1),
+    ("sqrt", square_root, 1),
+):
+    _register_rounded(_name, _function, _arity)
+
+
+def _pick(chosen, a, b, both):
+    """Between equal operands (+0 and -0) min and max decide by the sign bit."""
+    zero = chosen == 0
+    if not zero.any():
+        return chosen
+    signed = both(a.view(np.uint32), b.view(np.uint32)).view(np.float32)
+    return np.where(zero & (a == b), signed, chosen)[()]
+
+
+def minimum(a, b):
+    """The smaller one; the other one when one is NaN; -0 < +0."""
+    return quiet(_pick(np.fmin(a, b), a, b, np.bitwise_or))
+
+
+def maximum(a, b):
+    return quiet(_pick(np.fmax(a, b), a, b, np.bitwise_and))
+
+
+def _nan_if_any(function):
+    return lambda a, b: np.where(np.isnan(a) | np.isnan(b), NAN32, function(a, b))[()]
+
+
+def _xorsign(function):
+    """Compare magnitudes, then give the result the product's sign."""
+
+    def combined(a, b):
+        sign = (a.view(np.uint32) ^ b.view(np.uint32)) & np.uint32(1 << 31)
+        return (function(np.absolute(a), np.absolute(b)).view(np.uint32) | sign).view(np.float32)
+
+    return combined
+
+
+for _name, _function in (("min", minimum), ("max", maximum)):
+    for _nan, _plain in (("", _function), (".NaN", _nan_if_any(_function))):
+        for _sign, _any in (("", _plain), (".xorsign.abs", _xorsign(_plain))):
+            instruction(f"{_name}{_nan}{_sign}.f32", "f32 <- f32 f32")(_any)
+            instruction(f"{_name}.ftz{_nan}{_sign}.f32", "f32 <- f32 f32")(_ftz(_any))
+
+instruction("neg.f32", "f32 <- f32")(np.negative)
+instruction("neg.ftz.f32", "f32 <- f32")(lambda a: np.negative(flush(a)))
+instruction("abs.f32", "f32 <- f32")(np.absolute)
+instruction("abs.ftz.f32", "f32 <- f32")(lambda a: np.absolute(flush(a)))
+
+
+@instruction("copysign.f32", "f32 <- f32 f32")
+def copysign(a, b):
+    """The magnitude of ``b`` with the sign of ``a``."""
+    return np.copysign(b, a)

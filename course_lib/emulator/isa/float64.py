@@ -1,0 +1,121 @@
+"""float64 arithmetic, each result rounded once in any of the four modes.
+
+add, mul, div and sqrt to nearest are NumPy's. fma and the directed modes use
+error-free transforms where the exponents allow it, ``exact`` elsewhere.
+"""
+
+import numpy as np
+
+from . import exact
+from .rounding import MODES, NAN64, quiet64, to_odd, two_product, two_sum
+from .table import instruction
+
+SMALL, LARGE = 2.0**-450, 2.0**450
+
+
+def _factor(x):
+    """True where Dekker's product of two such values neither over- nor underflows."""
+    size = np.absolute(x)
+    return (size < LARGE) & ((size > SMALL) | (size == 0))
+
+
+def fma(a, b, c, mode="rn"):
+    """a * b + c rounded once (Boldo and Melquiond, "Emulation of FMA")."""
+    natural = a * b + c
+    if mode == "rn":
+        high, low = two_product(a, b)
+        middle, small = two_sum(c, low)
+        top, under = two_sum(high, middle)
+        result = top + to_odd(*two_sum(small, under))
+        # A zero sum of normal values is exact, and its sign is the natural one.
+        result = np.where(result == 0, natural, result)[()]
+        slow = ~(_factor(a) & _factor(b) & (np.absolute(c) < LARGE))
+        return _mend(result, slow, natural, a, b, c, mode) if slow.any() else result
+    return _mend(natural, np.True_, natural, a, b, c, mode)
+
+
+def _mend(result, slow, natural, a, b, c, mode):
+    """Recompute the lanes at ``slow``: infinities and NaN as they come, the rest exactly."""
+    factors = np.isfinite(a) & np.isfinite(b)
+    finite = factors & np.isfinite(c)
+    special = np.where(factors, c, natural)  # a finite product cannot change an infinite c
+    result, slow, finite, special, a, b, c = np.broadcast_arrays(result, slow, finite, special, a, b, c)
+    result, where = np.where(slow & ~finite, special, result), slow & finite
+    result[where] = exact.each_lane(exact.fma, mode, a[where], b[where], c[where])
+    return result[()]
+
+
+def add(a, b, mode="rn"):
+    if mode == "rn":
+        return a + b
+    return exact.each_lane(exact.fma, mode, a, np.float64(1), b)
+
+
+def subtract(a, b, mode="rn"):
+    return a - b if mode == "rn" else add(a, -b, mode)
+
+
+def multiply(a, b, mode="rn"):
+    return a * b if mode == "rn" else exact.each_lane(exact.multiply, mode, a, b)
+
+
+def divide(a, b, mode="rn"):
+    return a / b if mode == "rn" else exact.each_lane(exact.divide, mode, a, b)
+
+
+def reciprocal(a, mode="rn"):
+    return divide(np.float64(1), a, mode)
+
+
+def square_root(a, mode="rn"):
+    return np.sqrt(a) if mode == "rn" else exact.each_lane(exact.square_root, mode, a)
+
+
+def _register_rounded(name, function, arity):
+    signature = "f64 <- " + "f64 " * arity
+    for mode in MODES:
+        def core(*operands, mode=mode):
+            return quiet64(function(*operands, mode=mode))
+
+        instruction(f"{name}.{mode}.f64", signature)(core)
+        if mode == "rn" and name in ("add", "sub", "mul"):
+            instruction(f"{name}.f64", signature)(core)
+
+
+for _name, _function, _arity in (
+    ("add", add, 2),
+    ("sub", subtract, 2),
+    ("mul", multiply, 2),
+    ("fma", fma, 3),
+    ("mad", fma, 3),
+    ("div", divide, 2),
+    ("rcp", reciprocal, 1),
+    ("sqrt", square_root, 1),
+):
+    _register_rounded(_name, _function, _arity)
+
+
+def _pick(chosen, a, b, both):
+    """Between equal operands (+0 and -0) min and max decide by the sign bit."""
+    signed = both(a.view(np.uint64), b.view(np.uint64)).view(np.float64)
+    return quiet64(np.where((chosen == 0) & (a == b), signed, chosen)[()])
+
+
+@instruction("min.f64", "f64 <- f64 f64")
+def minimum(a, b):
+    return _pick(np.fmin(a, b), a, b, np.bitwise_or)
+
+
+@instruction("max.f64", "f64 <- f64 f64")
+def maximum(a, b):
+    return _pick(np.fmax(a, b), a, b, np.bitwise_and)
+
+
+instruction("neg.f64", "f64 <- f64")(np.negative)
+instruction("abs.f64", "f64 <- f64")(np.absolute)
+
+
+@instruction("copysign.f64", "f64 <- f64 f64")
+def copysign(a, b):
+    """The magnitude of ``b`` with the sign of ``a``."""
+    return np.copysign(b, a)
