@@ -6,6 +6,7 @@ Python float a double, a bool one byte. Nothing is converted. Where that cannot 
 the author meant, an ArgumentWarning says so.
 """
 
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -21,35 +22,51 @@ Signature = Sequence[SourceParameter] | None
 
 
 class PtxParameter(Protocol):
-    """What the PTX says of a parameter; size and alignment in bytes."""
+    """What the PTX says of a parameter; size in bytes."""
 
-    name: str
     ptx_type: str
     size: int
-    align: int
 
 
 class _Slot:
-    """One parameter: PTX facts, source facts where known, and how messages name it."""
+    """One parameter: PTX facts, source facts where they fit, and how messages name it."""
 
     def __init__(self, index: int, ptx: PtxParameter, source: SourceParameter | None, kernel: str) -> None:
         self.size = ptx.size
-        self.kernel = kernel
-        self.ctype = source.ctype if source else of_ptx(ptx.ptx_type, ptx.size)
+        if source is not None and not _agrees(source, ptx.size):
+            source = None
+        self.known = source is not None
         self.pointer = source.pointer if source else None
         self.const = source.const if source else True
-        self.element = element_type(source.base if source else "") or element_type(
-            of_ptx(ptx.ptx_type, ptx.size)
-        )
-        label = f"{self.ctype} {source.name}".strip() if source else f"number {index + 1}, {self.ctype}"
-        self.label = f"{kernel}: parameter {label!r}" if source else f"{kernel}: parameter {label}"
-        self.name = source.name if source and source.name else f"number {index + 1}"
+        self.ctype = source.ctype if source else of_ptx(ptx.ptx_type, ptx.size)
+        self.element = element_type(source.base if source else self.ctype)
+        if source and not source.pointer and self.element is None:  # a typedef: the PTX knows its kind
+            self.element = element_type(of_ptx(ptx.ptx_type, ptx.size))
+        self.name = f"{self.ctype} {source.name}".strip() if source else f"{index + 1} ({self.ctype})"
+        self.label = f"{kernel}: parameter {self.name}"
 
     def warn(self, text: str) -> None:
-        warnings.warn(f"{self.label}: {text}", ArgumentWarning, stacklevel=5)
+        warn_author(f"{self.label}: {text}")
 
     def error(self, text: str) -> ArgumentError:
         return ArgumentError(f"{self.label}: {text}")
+
+
+def _agrees(source: SourceParameter, size: int) -> bool:
+    """False where macros or overloads made the text lie about the size."""
+    if source.pointer:
+        return size == _POINTER_BYTES
+    element = element_type(source.base)
+    return element is None or element.size == size
+
+
+def warn_author(text: str) -> None:
+    """An ArgumentWarning at the line outside this package that led here."""
+    level, frame = 1, sys._getframe()
+    package = __name__.partition(".")[0] + "."
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(package):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, ArgumentWarning, stacklevel=level)
 
 
 def pack(
@@ -60,19 +77,17 @@ def pack(
     ``parameters`` come from the PTX, ``signature`` from the source (None: unknown). Raises
     ArgumentError for a wrong count or an object that cannot be passed; warns with ArgumentWarning.
     """
-    if isinstance(args, np.ndarray) or not isinstance(args, (tuple, list)):
-        raise ArgumentError(
-            f"{kernel_name}: args must be a tuple, not {type(args).__name__}; for one argument write (x,)"
-        )
-    if signature is not None and len(signature) != len(parameters):
-        signature = None
-    sources = signature or [None] * len(parameters)
-    slots = [_Slot(i, p, s, kernel_name) for i, (p, s) in enumerate(zip(parameters, sources, strict=True))]
-    if len(args) != len(parameters):
-        expected = ", ".join(f"{slot.ctype} {slot.name}" if signature else slot.ctype for slot in slots)
-        raise ArgumentError(
-            f"{kernel_name} takes {len(parameters)} arguments ({expected}), but {len(args)} were given"
-        )
+    if not isinstance(args, (tuple, list)):
+        kind = type(args).__name__
+        raise ArgumentError(f"{kernel_name}: args must be a tuple, not {kind}; for one argument write (x,)")
+    if signature is None or len(signature) != len(parameters):
+        signature = [None] * len(parameters)
+    pairs = zip(parameters, signature, strict=True)
+    slots = [_Slot(index, ptx, source, kernel_name) for index, (ptx, source) in enumerate(pairs)]
+    if len(args) != len(slots):
+        expected = ", ".join(slot.name if slot.known else slot.ctype for slot in slots)
+        takes = f"{kernel_name} takes {len(slots)} argument{'s' * (len(slots) != 1)} ({expected})"
+        raise ArgumentError(f"{takes}, but {len(args)} {'was' if len(args) == 1 else 'were'} given")
     return [_pack_one(value, slot) for value, slot in zip(args, slots, strict=True)]
 
 
@@ -80,9 +95,7 @@ def _pack_one(value: Any, slot: _Slot) -> bytes | np.ndarray:
     if isinstance(value, np.ndarray):
         return _array(value, slot)
     if hasattr(value, "__cuda_array_interface__"):
-        raise slot.error(
-            "this array lives on a GPU; an emulated kernel takes NumPy arrays: pass cp.asnumpy(x)"
-        )
+        raise slot.error("this array lives on a GPU; an emulated kernel takes NumPy arrays: cp.asnumpy(x)")
     if value is None:
         return _null(slot)
     if slot.pointer:
@@ -91,9 +104,10 @@ def _pack_one(value: Any, slot: _Slot) -> bytes | np.ndarray:
 
 
 def _null(slot: _Slot) -> bytes:
+    """CuPy makes None a null pointer."""
     if slot.pointer is False or slot.size != _POINTER_BYTES:
-        raise slot.error("got None")
-    slot.warn("got None, which is passed as a null pointer; using it is an error")
+        raise slot.error("got None, but is passed by value")
+    slot.warn("got None, which is passed as a null pointer; reading or writing through it is an error")
     return bytes(_POINTER_BYTES)
 
 
@@ -101,60 +115,53 @@ def _address(value: Any, slot: _Slot) -> bytes:
     """A pointer parameter that was not given an array."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value == 0:
         return bytes(_POINTER_BYTES)
-    written = f"cp.asarray({_shown(value)}, dtype=cp.{slot.element.name})" if slot.element else "an array"
-    raise slot.error(f"is a pointer and needs an array, but got {_described(value)}; pass {written}")
+    dtype = f", dtype=cp.{slot.element.name}" if slot.element else ""
+    advice = f"pass an array, such as cp.full(1, {_shown(value)}{dtype})"
+    raise slot.error(f"is a pointer, but got {_described(value)}; {advice}")
 
 
 def _array(array: np.ndarray, slot: _Slot) -> bytes | np.ndarray:
     if array.dtype.hasobject:
         raise slot.error("got an array of Python objects")
     if not array.dtype.isnative:
+        native = array.dtype.newbyteorder("=")
         raise slot.error(
-            f"got an array of dtype {array.dtype} in foreign byte order; pass x.astype({array.dtype.newbyteorder('=')})"
+            f"got dtype {array.dtype.str!r}, of foreign byte order; pass x.astype({native.str!r})"
         )
     if slot.pointer is False or (slot.pointer is None and slot.size != _POINTER_BYTES):
         return _array_by_value(array, slot)
-    if slot.pointer and not slot.const and not array.flags.writeable:
-        raise slot.error(
-            "got a read-only array, but the kernel may write through this pointer; pass x.copy()"
-        )
+    if not slot.const and not array.flags.writeable:
+        raise slot.error("got a read-only array, but the kernel may write through it; pass x.copy()")
     _warn_element(array.dtype, slot)
     if not array.flags.c_contiguous:
         slot.warn(
-            f"got an array that is not C-contiguous (shape {array.shape}, strides {array.strides} bytes). The kernel gets a "
-            "bare pointer and sees memory order; pass cp.ascontiguousarray(x)"
+            f"got an array that is not C-contiguous (shape {array.shape}, strides {array.strides}). "
+            "The kernel gets a bare pointer and sees the memory as it lies; pass cp.ascontiguousarray(x)"
         )
     return array
 
 
 def _array_by_value(array: np.ndarray, slot: _Slot) -> bytes:
     """CuPy passes a one-element NumPy array by value; it is the way to pass a struct."""
+    given = f"an array of shape {array.shape}, dtype {array.dtype}"
+    name = slot.element.name if slot.element and slot.element.lanes == 1 else None
     if array.size != 1 or array.dtype.itemsize != slot.size:
-        advice = (
-            f"cp.{slot.element.name}(n)"
-            if slot.element and not slot.element.lanes > 1
-            else "a structured scalar"
-        )
-        raise slot.error(
-            f"is passed by value, but got an array of shape {array.shape}, dtype {array.dtype}; write {advice}"
-        )
+        advice = f"write cp.{name}(n)" if name else f"pass a structured NumPy scalar of {slot.size} bytes"
+        raise slot.error(f"is passed by value, but got {given}; {advice}")
     if array.dtype.kind != "V":
-        slot.warn(
-            f"got an array of one {array.dtype}; a CuPy array would pass its pointer here. Write cp.{array.dtype}(x)"
-        )
+        advice = f"; write cp.{name}(x)" if name else ""
+        slot.warn(f"is passed by value, but got {given}: a CuPy array would pass its pointer{advice}")
     return array.tobytes()
 
 
 def _warn_element(dtype: np.dtype, slot: _Slot) -> None:
-    wanted = slot.element if slot.pointer else None
-    if wanted is None or wanted.matches(dtype):
+    wanted = slot.element
+    if not slot.pointer or wanted is None or wanted.matches(dtype):
         return
     advice = f"pass x.astype(cp.{wanted.name})"
     if wanted.lanes == 1 and dtype.itemsize == wanted.dtype.itemsize and dtype.kind != "V":
         advice += f", or x.view(cp.{wanted.name}) if you mean the bits"
-    slot.warn(
-        f"got an array of dtype {dtype}. The kernel reads its bytes as {slot.ctype.rstrip('*')}; {advice}"
-    )
+    slot.warn(f"got an array of dtype {dtype}, whose bytes the kernel reads as {slot.ctype[:-1]}; {advice}")
 
 
 def _scalar(value: Any, slot: _Slot) -> bytes:
@@ -163,27 +170,26 @@ def _scalar(value: Any, slot: _Slot) -> bytes:
     raw = scalar.tobytes()
     passed = raw[: slot.size].ljust(slot.size, b"\0")
     element = slot.element
-    if isinstance(scalar, np.void) or element is None or element.lanes > 1:
+    if element is None or element.lanes > 1 or isinstance(scalar, np.void):
         if len(raw) != slot.size:
-            slot.warn(f"has {slot.size} bytes, but got {_described(value)} with {len(raw)} bytes")
+            slot.warn(f"has {slot.size} bytes, but {_described(value)} has {len(raw)}")
         return passed
+    instead = f"write cp.{element.name}({_shown(value)})"
     if len(raw) < slot.size:
-        slot.warn(
-            f"has {slot.size} bytes, but {_described(value)} has only {len(raw)}: a GPU reads what happens to follow "
-            f"(here: zeros). Write cp.{element.name}({_shown(value)})"
-        )
+        missing = "on a GPU the rest is whatever follows in memory, here zeros"
+        slot.warn(f"has {slot.size} bytes, but {_described(value)} only {len(raw)} ({missing}); {instead}")
     elif not _same_value(scalar, passed, element):
-        slot.warn(
-            f"got {_described(value)}, passed as {scalar.dtype} ({len(raw)} bytes). The kernel reads "
-            f"{_cut(raw, slot.size)} as {element.show(passed)}; write cp.{element.name}({_shown(value)})"
-        )
+        cut = "the bytes" if len(raw) == slot.size else f"the first {slot.size} bytes"
+        passed_as = f"passed as {len(raw)}-byte {scalar.dtype}"
+        reading = f"the kernel reads {cut} as {element.show(passed)}"
+        slot.warn(f"got {_described(value)}, {passed_as}; {reading}; {instead}")
     return passed
 
 
 def _as_numpy(value: Any, slot: _Slot) -> np.generic:
     """The NumPy scalar CuPy makes of ``value``."""
     if isinstance(value, np.generic):
-        if value.dtype.kind not in "biufcV":
+        if value.dtype.kind not in "biufcV" or not value.dtype.isnative:
             raise slot.error(f"cannot take {_described(value)}")
         return value
     if isinstance(value, bool):
@@ -203,21 +209,17 @@ def _same_value(scalar: np.generic, passed: bytes, element: ElementType) -> bool
     """Does the kernel read the value that was given, in a type of that kind?"""
     if not element.same_kind(scalar.dtype):
         return False
-    if scalar.dtype.itemsize == element.dtype.itemsize and scalar.dtype.kind == element.dtype.kind:
-        return True  # the very bytes, NaN included
-    return any(int(v) == int(scalar) for v in element.readings(passed))
-
-
-def _cut(raw: bytes, size: int) -> str:
-    return "them" if len(raw) == size else f"the first {size}"
+    if scalar.dtype.kind in "fc":
+        return scalar.dtype.itemsize == element.size
+    return any(int(reading) == int(scalar) for reading in element.readings(passed))
 
 
 def _described(value: Any) -> str:
     kind = type(value).__name__
-    if isinstance(value, (bool, int, float, complex, str)):
-        return f"the Python {kind} {value!r}"
     if isinstance(value, np.generic):
         return f"{value.dtype} {value}"
+    if isinstance(value, (bool, int, float, complex)):
+        return f"the Python {kind} {value!r}"
     return f"a {kind}"
 
 

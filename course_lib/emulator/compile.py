@@ -59,8 +59,9 @@ def compile_source(
     """Compile CUDA C++ ``source``; results are cached for the life of the process.
 
     Adds what CuPy adds (``-ftz=true``) plus ``-lineinfo``, sm_90 and, if no standard is
-    given, ``-std=c++17``; an option given in ``options`` wins over these. Raises CompileError with NVRTC's log (line
-    numbers are those of ``source``), UnsupportedError where there is neither NVRTC nor a stored entry.
+    given, ``-std=c++17``; an option given in ``options`` wins over these. Raises CompileError with
+    NVRTC's log (line numbers are those of ``source``), UnsupportedError where there is neither
+    NVRTC nor a stored entry.
     """
     request = (_text(source), tuple(options), tuple(name_expressions or ()))
     compiled = _compile_cached(*request) if nvrtc_available() else _load_stored(*request)
@@ -98,8 +99,8 @@ def _load_stored(source: str, options: tuple[str, ...], name_expressions: tuple[
     if entry is None:
         raise UnsupportedError(
             "This machine has no NVRTC (NVIDIA's compiler; there is none for macOS), and this source is not "
-            "one of the course's kernels kept in data/ptx/. Unchanged kernels of the notebooks run here; to run "
-            "your own, use Linux or Windows (pip install cuda-bindings nvidia-cuda-nvrtc), or Colab."
+            "one of the course's kernels kept in data/ptx/. Unchanged kernels of the notebooks run here; to "
+            "run your own, use Linux or Windows (pip install cuda-bindings nvidia-cuda-nvrtc), or Colab."
         )
     known = {name: Resources(**numbers) for name, numbers in entry["resources"].items()}
     lowered = MappingProxyType(entry["lowered"])

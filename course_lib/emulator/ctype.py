@@ -20,7 +20,8 @@ _SCALARS = {
 
 _VECTOR_BASES = {
     "char": "int8", "uchar": "uint8", "short": "int16", "ushort": "uint16", "int": "int32", "uint": "uint32",
-    "long": "int64", "ulong": "uint64", "longlong": "int64", "ulonglong": "uint64", "float": "float32", "double": "float64",
+    "long": "int64", "ulong": "uint64", "longlong": "int64", "ulonglong": "uint64",
+    "float": "float32", "double": "float64",
 }  # fmt: skip
 _VECTORS = {f"{name}{n}": (dtype, n) for name, dtype in _VECTOR_BASES.items() for n in (1, 2, 3, 4)}
 _VECTORS |= {"half2": ("float16", 2), "__half2": ("float16", 2)}
@@ -41,6 +42,11 @@ class ElementType:
     dtype: np.dtype
     lanes: int = 1
     either_sign: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole type."""
+        return self.dtype.itemsize * self.lanes
 
     @property
     def name(self) -> str:

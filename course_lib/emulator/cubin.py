@@ -82,6 +82,11 @@ def resources(cubin: bytes, kernel: str) -> Resources:
     )
 
 
+def symbol_number(cubin: bytes, kernel: str) -> int:
+    """Index of a kernel in the symbol table, as ``nvdisasm -fun`` wants it."""
+    return _symbol_numbers(_sections(cubin))[kernel]
+
+
 @lru_cache(maxsize=64)
 def _sections(cubin: bytes) -> dict[str, _Section]:
     if cubin[:4] != b"\x7fELF" or cubin[4:6] != b"\x02\x01":

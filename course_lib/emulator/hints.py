@@ -1,18 +1,19 @@
-"""From an NVRTC log to advice: what to write instead under a compiler without a host."""
+"""From an NVRTC log to advice: what to write instead, where there is no host compiler."""
 
 import re
 
 from .toolkit import wheel_of_header
 
-_STD_HEADERS = {
-    "cfloat": "cfloat", "float.h": "cfloat", "climits": "climits", "limits.h": "climits",
-    "limits": "limits", "type_traits": "type_traits", "cstdint": "cstdint", "stdint.h": "cstdint",
-    "array": "array", "tuple": "tuple", "utility": "utility", "algorithm": "algorithm",
-    "cstddef": "cstddef", "stddef.h": "cstddef", "complex": "complex", "functional": "functional",
-    "initializer_list": "initializer_list", "limits.hpp": "limits", "numeric": "numeric", "bit": "bit",
-    "optional": "optional", "span": "span", "concepts": "concepts", "atomic": "atomic", "chrono": "chrono",
+# host header -> header of CUDA's own standard library that has the names
+STD_HEADERS = {
+    "cfloat": "cfloat", "float.h": "cfloat", "climits": "climits", "limits.h": "climits", "limits": "limits",
+    "type_traits": "type_traits", "cstdint": "cstdint", "stdint.h": "cstdint", "cstddef": "cstddef",
+    "stddef.h": "cstddef", "array": "array", "tuple": "tuple", "utility": "utility", "algorithm": "algorithm",
+    "complex": "complex", "functional": "functional", "initializer_list": "initializer_list",
+    "numeric": "numeric", "bit": "bit", "optional": "optional", "span": "span", "concepts": "concepts",
+    "atomic": "atomic", "chrono": "chrono",
 }  # fmt: skip
-_NO_NEED = {
+_BUILT_IN = {
     "cmath": "sqrtf, expf, fmaf and the rest are built in (std:: names: #include <cuda/std/cmath>)",
     "math.h": "sqrtf, expf, fmaf and the rest are built in",
     "cstdio": "printf is built in",
@@ -24,23 +25,15 @@ _NO_NEED = {
     "cstdlib": "malloc and free are built in",
     "stdlib.h": "malloc and free are built in",
 }
-_HOST_ONLY = {
-    "iostream",
-    "vector",
-    "string",
-    "map",
-    "set",
-    "fstream",
-    "sstream",
-    "memory",
-    "thread",
-    "random",
-}
-_NAMES = {
-    "INFINITY": "write __int_as_float(0x7f800000), or #include <cuda/std/limits> and "
+_HOST_ONLY = frozenset(
+    ("iostream", "vector", "string", "map", "set", "fstream", "sstream", "memory", "thread", "random")
+)
+_INFINITY = "__int_as_float(0x7f800000)"
+NAMES = {
+    "INFINITY": f"write {_INFINITY}, or #include <cuda/std/limits> and "
     "cuda::std::numeric_limits<float>::infinity()",
-    "HUGE_VALF": "write __int_as_float(0x7f800000)",
-    "NAN": 'write __int_as_float(0x7fffffff) or nanf("")',
+    "HUGE_VALF": f"write {_INFINITY}",
+    "NAN": 'write nanf("")',
     "FLT_MAX": "write 3.402823466e+38f, or #include <cuda/std/cfloat>",
     "FLT_MIN": "write 1.175494351e-38f, or #include <cuda/std/cfloat>",
     "FLT_EPSILON": "write 1.192092896e-07f, or #include <cuda/std/cfloat>",
@@ -49,79 +42,64 @@ _NAMES = {
     "INT_MIN": "write (-2147483647 - 1), or #include <cuda/std/climits>",
     "UINT_MAX": "write 4294967295u, or #include <cuda/std/climits>",
     "M_PI": "write 3.14159265358979f",
-    "__half": "#include <cuda_fp16.h>",
     "half": "#include <cuda_fp16.h>",
+    "__half": "#include <cuda_fp16.h>",
     "__half2": "#include <cuda_fp16.h>",
     "__nv_bfloat16": "#include <cuda_bf16.h>",
     "cooperative_groups": "#include <cooperative_groups.h>",
     "nvcuda": "#include <mma.h>",
-} | {
-    f"{sign}int{bits}_t": "#include <cuda/std/cstdint> and write cuda::std::"
-    f"{sign}int{bits}_t, or use {name}"
-    for sign, bits, name in (
-        ("", 8, "signed char"), ("u", 8, "unsigned char"), ("", 16, "short"), ("u", 16, "unsigned short"),
-        ("", 32, "int"), ("u", 32, "unsigned int"), ("", 64, "long long"), ("u", 64, "unsigned long long"),
-    )
-}  # fmt: skip
+}
+_INTEGERS = {8: "char", 16: "short", 32: "int", 64: "long long"}
+for _bits, _name in _INTEGERS.items():
+    for _sign, _word in (("", "signed "), ("u", "unsigned ")):
+        _type = f"{_sign}int{_bits}_t"
+        NAMES[_type] = f"write {_word}{_name}, or #include <cuda/std/cstdint> and cuda::std::{_type}"
 
-_MISSING_FILE = re.compile(r'could? ?not open source file "([^"]+)"')
-_UNDEFINED = re.compile(r'(?:identifier|name) "(\w+)" is undefined|name must be a namespace name')
-_STD_MEMBER = re.compile(r'namespace "std" has no member "(\w+)"')
+_STD_BUILT_IN = {"max": "max(a, b)", "min": "min(a, b)", "abs": "abs and fabsf", "printf": "printf"}
+_STD_HOMES = {"numeric_limits": "limits", "is_same": "type_traits", "swap": "utility", "array": "array"}
+
+# text in the log -> advice
+_PHRASES = {
+    'name followed by "::" must be a class or namespace': "NVRTC has no std::; use cuda::std:: after "
+    "#include <cuda/std/...>",
+    "without execution space annotations": "put __device__ before a function that kernels call; host functions "
+    "cannot be compiled here",
+    "nv_mangled_name": "a name expression names a kernel as C++ would write it, e.g. 'scale<float>'",
+    "uses too much shared data": "a kernel's own shared arrays may have 48 KB; for more use extern __shared__, "
+    "pass shared_mem= and set kernel.max_dynamic_shared_size_bytes",
+    "unrecognized option": "options are a tuple of NVRTC options, e.g. ('-std=c++17', '-DTILE=16')",
+}
 
 
 def hints(log: str, source: str, missing_wheels: tuple[str, ...] = ()) -> list[str]:
-    """Advice for the errors in an NVRTC ``log``, without repeats, in the order of the log."""
-    found = [_file_hint(name, missing_wheels) for name in re.findall(r'open source file "([^"]+)"', log)]
-    found += [
-        f"{name}: {_NAMES[name]}"
-        for name in re.findall(r'identifier "(\w+)" is undefined', log)
-        if name in _NAMES
-    ]
-    found += [_std_hint(name) for name in _STD_MEMBER.findall(log)]
+    """Advice for the errors in an NVRTC ``log``, without repeats."""
+    undefined = re.findall(r'identifier "(\w+)" is undefined', log)
     if "name must be a namespace name" in log:
-        found += [f"{n}: {_NAMES[n]}" for n in ("nvcuda", "cooperative_groups") if n in source]
-    if 'identifier "std" is undefined' in log or 'name followed by "::" must be a class or namespace' in log:
-        found.append("NVRTC has no std::; use cuda::std:: after #include <cuda/std/...>")
-    if "without execution space annotations" in log:
-        found.append(
-            "put __device__ before a function that kernels call; host functions cannot be compiled here"
-        )
-    if "nv_mangled_name" in log:
-        found.append("a name expression must name a kernel as C++ would write it, e.g. 'scale<float>'")
-    if "unrecognized option" in log:
-        found.append(
-            "options are a tuple of strings, each one NVRTC option, e.g. ('-std=c++17', '-DTILE=16')"
-        )
+        undefined += [name for name in ("nvcuda", "cooperative_groups") if name in source]
+    found = [_file_hint(name, missing_wheels) for name in re.findall(r'open source file "([^"]+)"', log)]
+    found += [f"{name}: {NAMES[name]}" for name in undefined if name in NAMES]
+    found += [_std_hint(name) for name in re.findall(r'namespace "std" has no member "(\w+)"', log)]
+    found += [advice for phrase, advice in _PHRASES.items() if phrase in log]
     return list(dict.fromkeys(found))
 
 
 def _file_hint(header: str, missing_wheels: tuple[str, ...]) -> str:
-    if header in _STD_HEADERS:
-        std = _STD_HEADERS[header]
-        return f"NVRTC has no host headers: instead of <{header}> write #include <cuda/std/{std}> and cuda::std:: names"
-    if header in _NO_NEED:
-        return f"leave out #include <{header}>: {_NO_NEED[header]}"
+    if header in STD_HEADERS:
+        instead = f"#include <cuda/std/{STD_HEADERS[header]}> and write cuda::std::"
+        return f"NVRTC has no host headers: in place of <{header}> {instead}"
+    if header in _BUILT_IN:
+        return f"leave out #include <{header}>: {_BUILT_IN[header]}"
     if header in _HOST_ONLY:
         return f"leave out #include <{header}>: it is for host code, and a kernel runs on the GPU"
     wheel = wheel_of_header(header)
-    if any(wheel in missing for missing in missing_wheels):
-        return f"<{header}> comes with the wheel {wheel}: pip install {wheel}"
-    return f"<{header}> is in none of the installed CUDA wheels; CUDA's own headers come with nvidia-cuda-runtime"
+    missing = next((name for name in missing_wheels if name.startswith(wheel)), None)
+    if missing:
+        return f"<{header}> comes with the wheel {missing}: pip install {missing}"
+    return f"<{header}> is in none of the installed CUDA wheels"
 
 
 def _std_hint(name: str) -> str:
-    simple = {
-        "max": "max(a, b) is built in",
-        "min": "min(a, b) is built in",
-        "abs": "abs and fabsf are built in",
-    }
-    header = {"numeric_limits": "limits", "is_same": "type_traits", "swap": "utility", "array": "array"}.get(
-        name
-    )
-    if name in simple:
-        return f"std::{name}: {simple[name]}"
-    if header:
-        return f"std::{name}: #include <cuda/std/{header}> and write cuda::std::{name}"
-    return (
-        f"std::{name}: NVRTC has no std::; write cuda::std::{name} after the matching #include <cuda/std/...>"
-    )
+    if name in _STD_BUILT_IN:
+        return f"std::{name}: NVRTC has no std::; {_STD_BUILT_IN[name]} is built in"
+    header = _STD_HOMES.get(name, "...")
+    return f"std::{name}: NVRTC has no std::; #include <cuda/std/{header}> and write cuda::std::{name}"

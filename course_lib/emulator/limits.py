@@ -93,12 +93,13 @@ def check_launch(
     if threads > gpu.threads_per_block:
         product = " x ".join(map(str, block))
         raise LaunchError(
-            f"{name}: block {block} has {product} = {threads} threads; the limit is {gpu.threads_per_block} threads per block"
+            f"{name}: block {block} has {product} = {threads} threads; "
+            f"the limit is {gpu.threads_per_block} threads per block"
         )
     if threads > resources.max_threads:
         raise LaunchError(
-            f"{name}: block {block} has {threads} threads, but the kernel's __launch_bounds__ promises at most "
-            f"{resources.max_threads}"
+            f"{name}: block {block} has {threads} threads, but the kernel's __launch_bounds__ "
+            f"promises at most {resources.max_threads}"
         )
     _check_shared(name, resources.shared_bytes, dynamic_shared, max_dynamic_shared, gpu)
     _check_registers(name, threads, resources.registers, gpu)
@@ -122,10 +123,10 @@ def _check_shared(name: str, static: int, dynamic: int, allowed: int | None, gpu
         )
     if dynamic > allowed:
         raise LaunchError(
-            f"{name}: {_parts(static, dynamic)} of shared memory per block; without asking for more, static and dynamic "
-            f"together may be {gpu.shared_per_block} bytes (48 KB), and max_dynamic_shared_size_bytes is {allowed}. "
-            f"Set kernel.max_dynamic_shared_size_bytes = {dynamic} before the launch ({gpu.name} allows up to "
-            f"{gpu.shared_per_block_optin - static})"
+            f"{name}: {_parts(static, dynamic)} of shared memory per block; unless more is asked for, the limit "
+            f"is {gpu.shared_per_block} bytes (48 KB), and max_dynamic_shared_size_bytes is {allowed}. "
+            f"Set kernel.max_dynamic_shared_size_bytes = {dynamic} before the launch "
+            f"({gpu.name} allows up to {gpu.shared_per_block_optin - static})"
         )
 
 
@@ -143,8 +144,8 @@ def check_max_dynamic_shared(name: str, static: int, wanted: object, gpu: GpuLim
     size = _size(wanted, "max_dynamic_shared_size_bytes")
     if static + size > gpu.shared_per_block_optin:
         raise LaunchError(
-            f"{name}: max_dynamic_shared_size_bytes = {size} with {static} static bytes; {gpu.name} allows at most "
-            f"{gpu.shared_per_block_optin - static} (227 KB less the static part)"
+            f"{name}: max_dynamic_shared_size_bytes = {size} with {static} static bytes; "
+            f"{gpu.name} allows at most {gpu.shared_per_block_optin - static} (227 KB less the static part)"
         )
     return size
 
@@ -172,10 +173,10 @@ def _check_registers(name: str, threads: int, registers: int, gpu: GpuLimits) ->
     if warps > fit:
         per_warp = _registers_per_warp(registers, gpu)
         raise LaunchError(
-            f"{name}: too many resources requested for launch. The limit is registers: {registers} per thread make "
-            f"{per_warp} per warp (units of {gpu.register_granularity}), and a block of {threads} threads has {warps} warps: "
-            f"{per_warp * warps} of {gpu.registers_per_block} registers. 0 blocks fit on an SM; at most {fit * gpu.warp_size} "
-            f"threads per block do. Use smaller blocks or __launch_bounds__({threads})"
+            f"{name}: too many resources requested for launch. The limit is registers: {registers} per "
+            f"thread make {per_warp} per warp (units of {gpu.register_granularity}), so a block of {threads} "
+            f"threads needs {per_warp * warps} of {gpu.registers_per_block}. 0 blocks fit on an SM. Use at "
+            f"most {fit * gpu.warp_size} threads per block, or __launch_bounds__({threads})"
         )
 
 

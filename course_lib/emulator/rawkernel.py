@@ -1,16 +1,15 @@
 """RawKernel: CuPy's class, with the emulator behind it."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from . import limits
-from .arguments import pack
+from .arguments import pack, warn_author
 from .compile import Compiled, compile_source
 from .cubin import Resources
-from .errors import ArgumentWarning, EmulatorError, UnsupportedError
+from .errors import EmulatorError, LaunchError, UnsupportedError
 from .signature import parse_signature
 
 _PTX_VERSION = _BINARY_VERSION = 90  # sm_90
@@ -18,11 +17,7 @@ _PTX_VERSION = _BINARY_VERSION = 90  # sm_90
 
 def compile_like_cupy(code: str, options: tuple[str, ...], name_expressions: tuple[str, ...]) -> Compiled:
     if any(option.lstrip("-").startswith("ftz=f") for option in options):
-        warnings.warn(
-            "-ftz=false has no effect in RawKernel and RawModule: CuPy adds -ftz=true after your options",
-            ArgumentWarning,
-            stacklevel=4,
-        )
+        warn_author("-ftz=false has no effect in RawKernel: CuPy adds -ftz=true after your options")
         options = (*options, "-ftz=true")
     return compile_source(code, options, name_expressions)
 
@@ -77,7 +72,7 @@ class RawKernel:
     def prepare(
         self, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0
     ) -> tuple[limits.Dim3, limits.Dim3, list[bytes | np.ndarray], int]:
-        """Check a launch and give what ``run.launch`` takes: grid, block, parameters, dynamic shared bytes."""
+        """Check a launch; what ``run.launch`` takes: grid, block, parameters, dynamic shared bytes."""
         grid3, block3 = limits.dimensions(grid, "grid"), limits.dimensions(block, "block")
         dynamic = limits.shared_bytes(shared_mem)
         limits.check_launch(self._expression, grid3, block3, self.resources, dynamic, self._max_dynamic)
@@ -92,14 +87,8 @@ class RawKernel:
         if grid[0] * grid[1] * grid[2] <= most:
             return grid
         if grid[1:] != (1, 1):
-            raise ValueError(
-                f"The specified grid size {grid} exceeds the limit ({most}) of a cooperative launch."
-            )
-        warnings.warn(
-            f"The grid size will be reduced from {grid[0]} to {most}, as the specified grid size exceeds the limit.",
-            ArgumentWarning,
-            stacklevel=4,
-        )
+            raise LaunchError(f"{self._expression}: cooperative grid {grid} exceeds {most} resident blocks")
+        warn_author(f"{self._expression}: cooperative grid reduced from {grid[0]} to {most} resident blocks")
         return most, 1, 1
 
     def compile(self, log_stream: Any = None) -> None:
@@ -246,13 +235,9 @@ def _not_found(name: str, compiled: Compiled) -> str:
     there = ", ".join(compiled.entries) or "no kernel at all"
     text = f"kernel {name!r} is not in the compiled source; it has: {there}."
     if any(name in entry for entry in compiled.entries):
-        return (
-            text
-            + f' C++ changed the name: put extern "C" before __global__, or use RawModule(name_expressions=[{name!r}]).'
-        )
+        advice = f'put extern "C" before __global__, or use RawModule(name_expressions=[{name!r}])'
+        return f"{text} C++ changed the name: {advice}."
     if "__global__" in compiled.source and "template" in compiled.source:
-        return (
-            text
-            + " A template is compiled only when asked for: RawModule(code=..., name_expressions=['name<float>'])."
-        )
+        advice = "RawModule(code=..., name_expressions=['name<float>'])"
+        return f"{text} A template is compiled only when asked for: {advice}."
     return text + ' A kernel is written extern "C" __global__ void name(...).'

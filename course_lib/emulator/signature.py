@@ -14,7 +14,20 @@ _QUALIFIERS = re.compile(
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _TYPE_WORDS = frozenset(
-    "void bool char short int long float double signed unsigned struct class enum".split()
+    (
+        "void",
+        "bool",
+        "char",
+        "short",
+        "int",
+        "long",
+        "float",
+        "double",
+        "signed",
+        "unsigned",
+        "struct",
+        "enum",
+    )
 )
 
 
