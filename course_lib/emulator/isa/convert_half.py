@@ -1,0 +1,89 @@
+"""cvt to and from f16, bf16 and tf32."""
+
+import numpy as np
+
+from .convert import INTEGERS, TO_INTEGRAL, _exact_pair, float_to_integer, holder, widen
+from .formats import BF16, F16, FORMATS, join
+from .half import relu
+from .rounding import MODES, flush, quiet, saturate, to_odd
+from .table import DTYPES, instruction
+
+
+def _register_from_float(form):
+    """From f32 and f64, all modes; f32 also with .relu and as pairs."""
+    for mode in MODES:
+        def narrowing(a, mode=mode):
+            return form.round(a, mode)
+
+        for source in ("f32", "f64"):
+            opcode, signature = f"cvt.{mode}{{}}.{form.name}.{source}", f"{form.code} <- {source}"
+            instruction(opcode.format(""), signature)(narrowing)
+            instruction(opcode.format(".sat"), signature)(lambda a, f=narrowing: f(saturate(a)))
+        single = f"{form.code} <- f32"
+        instruction(f"cvt.{mode}.ftz.{form.name}.f32", single)(lambda a, f=narrowing: f(flush(a)))
+        instruction(f"cvt.{mode}.relu.{form.name}.f32", single)(lambda a, f=narrowing: f(relu(a)))
+        pair = f"cvt.{mode}{{}}.{form.name}x2.f32"
+        instruction(pair.format(""), "u32 <- f32 f32")(lambda a, b, f=narrowing: join(f(b), f(a)))
+        instruction(pair.format(".relu"), "u32 <- f32 f32")(
+            lambda a, b, f=narrowing: join(f(relu(b)), f(relu(a)))
+        )
+
+
+def _register_to_float(form):
+    """To f32 and f64: exact."""
+    for modifier in ("", ".ftz"):
+        instruction(f"cvt{modifier}.f32.{form.name}", f"f32 <- {form.code}")(lambda a: quiet(form.value(a)))
+        instruction(f"cvt{modifier}.sat.f32.{form.name}", f"f32 <- {form.code}")(
+            lambda a: saturate(form.value(a))
+        )
+    instruction(f"cvt.f64.{form.name}", f"f64 <- {form.code}")(lambda a: widen(form.value(a)))
+
+
+def _register_integers(form):
+    for target in INTEGERS:
+        clamp = float_to_integer(target, target not in ("u64", "s64"))
+        for rounding, function in TO_INTEGRAL.items():
+            def cvt(a, clamp=clamp, function=function):
+                return clamp(function(form.value(a)))
+
+            for sat in ("", ".sat"):
+                opcode = f"cvt.{rounding}{sat}.{target}.{form.name}"
+                instruction(opcode, f"{holder(target)} <- {form.code}")(cvt)
+    for source in INTEGERS:
+        for mode in MODES:
+            def from_integer(a, mode=mode, dtype=DTYPES[source]):
+                return form.round(to_odd(*_exact_pair(a.astype(dtype, copy=False).astype(dtype.kind + "8"))), mode)
+
+            instruction(f"cvt.{mode}.{form.name}.{source}", f"{form.code} <- {source}")(from_integer)
+
+
+def _register_same(form):
+    """Rounding to an integral value, and the plain copy with .sat."""
+    code = form.code
+    for rounding, function in TO_INTEGRAL.items():
+        instruction(f"cvt.{rounding}.{form.name}.{form.name}", f"{code} <- {code}")(
+            lambda a, f=function: form.round(f(form.value(a)))
+        )
+    instruction(f"cvt.{form.name}.{form.name}", f"{code} <- {code}")(lambda a: form.round(form.value(a)))
+    instruction(f"cvt.sat.{form.name}.{form.name}", f"{code} <- {code}")(
+        lambda a: form.round(saturate(form.value(a)))
+    )
+
+
+for _form in FORMATS:
+    _register_from_float(_form)
+    _register_to_float(_form)
+    _register_integers(_form)
+    _register_same(_form)
+for _mode in MODES:
+    instruction(f"cvt.{_mode}.bf16.f16", "u16 <- f16")(lambda a, m=_mode: BF16.round(F16.value(a), m))
+    instruction(f"cvt.{_mode}.f16.bf16", "f16 <- u16")(lambda a, m=_mode: F16.round(BF16.value(a), m))
+
+
+@instruction("cvt.rna.tf32.f32", "u32 <- f32")
+def to_tf32(a):
+    """Round to 10 fraction bits, ties away from zero; the 13 low bits become 0."""
+    bits = a.view(np.uint32)
+    rounded = (bits + np.uint32(1 << 12)) & ~np.uint32(0x1FFF)
+    special = bits & np.uint32(0x7F800000) == np.uint32(0x7F800000)
+    return np.where(special, quiet(a).view(np.uint32), rounded)[()]
