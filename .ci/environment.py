@@ -1,0 +1,87 @@
+"""Make or refresh the course's virtual environment; only the standard library is used.
+
+    python3 .ci/environment.py [--extras lab,test] [--venv .venv]
+
+Nothing is installed, and the network is not touched, while `pyproject.toml`, the Python version, the folder
+and the driver are the ones of the last time.
+"""
+
+from __future__ import annotations  # so that an old Python reads this file and can be told it is old
+
+import argparse
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+OLDEST = (3, 11)
+
+
+def main() -> int:
+    """Bring the environment up to date and say what was picked; the exit status is pip's."""
+    options = _options()
+    if sys.version_info < OLDEST:
+        return _stop(f"Python 3.11 or newer is needed, not {sys.version.split()[0]}: make PYTHON=python3.12")
+    from course_lib.driver import cupy_wheel, probe
+
+    extra, reason = cupy_wheel(probe())
+    print(f"CuPy: {reason}")
+    extras = [*options.extras.split(","), *([extra] if extra else [])]
+    folder = ROOT / options.venv
+    stamp, mark = folder / "course-stamp", _mark(folder)
+    old_mark, *installed = stamp.read_text().split() if stamp.exists() else [""]
+    if old_mark == mark and set(extras) <= set(installed):
+        return 0
+    extras = sorted({*extras, *(installed if old_mark == mark else [])})
+    stamp.unlink(missing_ok=True)
+    if not _make(folder):
+        return _stop("cannot make a virtual environment; on Debian or Ubuntu: apt-get install python3-venv")
+    print(f"Installing the course into {options.venv} (once; later starts need no network) ...", flush=True)
+    wanted = f"{ROOT}[{','.join(extras)}]"
+    pip = [str(_python(folder)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    status = subprocess.call([*pip, "--editable", wanted])
+    if status == 0:
+        stamp.write_text(" ".join([mark, *extras]))
+    return status
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--extras", default="lab,test")
+    parser.add_argument("--venv", default=".venv")
+    return parser.parse_args()
+
+
+def _mark(folder: Path) -> str:
+    """Everything but the extras that decides what is installed, as one hash."""
+    parts = [(ROOT / "pyproject.toml").read_text(encoding="utf-8"), sys.version, str(folder)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _python(folder: Path) -> Path:
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def _make(folder: Path) -> bool:
+    """Create the virtual environment, or leave a working one as it is."""
+    works = [str(_python(folder)), "-c", "import pip"]
+    if _python(folder).exists() and subprocess.call(works, stderr=subprocess.DEVNULL) == 0:
+        return True
+    try:
+        venv.create(folder, clear=True, with_pip=True)
+    except (subprocess.CalledProcessError, SystemExit, OSError):
+        return False
+    return True
+
+
+def _stop(words: str) -> int:
+    print(words, file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+PYTHON ?= python3
+VENV := .venv
+RUN := "$(CURDIR)/$(VENV)/bin/python"
+
+.PHONY: lab test lint bench record environment
+
+# Open the course in JupyterLab. LAB_ARGS goes to JupyterLab, e.g. LAB_ARGS="--no-browser --port 8890".
+lab: environment
+	cd notebooks && $(RUN) -m jupyterlab --config=../.ci/jupyter_config.py $(LAB_ARGS)
+
+# Lint, unit tests, every notebook, and JupyterLab in a headless browser. PYTEST_ARGS narrows it.
+test: lint
+	$(RUN) -m pytest $(PYTEST_ARGS)
+
+lint: environment
+	$(RUN) -m ruff check
+	$(RUN) -m tests.notebooks.check_format
+
+# Time the emulator against other ways to run the same kernels.
+bench: EXTRAS = lab,test,bench
+bench: environment
+	$(RUN) -m tests.bench
+
+# On a GPU: measure the sweeps of every chapter again and write them to data/recorded/.
+record: environment
+	$(RUN) -m course_lib.record $(RECORD_ARGS)
+
+environment: EXTRAS ?= lab,test
+environment:
+	@$(PYTHON) .ci/environment.py --extras "$(EXTRAS)"

@@ -1,0 +1,48 @@
+"""Warp by Warp: the library behind the notebooks.
+
+Every public name is loaded when it is first used, so `import course_lib` costs nothing.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+
+# public name -> the module that defines it under that name
+_EXPORTS = {
+    "cp": "backend",
+    "profile": "profile",
+    "benchmark": "timing",
+    "occupancy": "occupancy",
+    "roofline": "roofline",
+    "device": "gpus",
+    "doctor": "doctor",
+    "explore": "sliders",
+    "predict": "exercises",
+    "check": "exercises",
+}
+__all__ = list(_EXPORTS)
+
+
+class _Package(ModuleType):
+    """The package itself. `profile` is a function that lives in a module of the same name: importing that
+    module must not put the module in the function's place, whichever is asked for first."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _EXPORTS and isinstance(value, ModuleType) and name == _EXPORTS[name]:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_EXPORTS[name]}"), name)
+    setattr(sys.modules[__name__], name, value)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_EXPORTS})
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,0 +1,153 @@
+"""The stand-in's array: a NumPy array that behaves as one in GPU memory does.
+
+Like CuPy's, it does not mix with NumPy arrays by accident, its reductions and single elements are 0-d
+arrays with `.get()`, and fresh memory is not zero. Unlike CuPy's, `numpy.asarray` accepts it.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+
+import numpy as np
+
+from ..emulator.memory import POISON
+
+UNSUPPORTED = "Unsupported type <class 'numpy.ndarray'>: move it to the GPU with cp.asarray first"
+
+
+class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
+    """An array of the emulated GPU; the memory itself is the host's."""
+
+    def __new__(cls, shape, dtype=float, memptr=None, strides=None, order="C"):
+        """As `cupy.ndarray`: over `memptr`, which `RawModule.get_global` gives, or fresh memory."""
+        if memptr is not None:
+            return np.frombuffer(memptr, np.dtype(dtype), int(np.prod(shape))).reshape(shape).view(cls)
+        array = super().__new__(cls, shape, supported(dtype), strides=strides, order=order)
+        return poison(array)
+
+    def get(self, stream=None, order="C", out=None, blocking=True) -> np.ndarray:
+        """A copy of the array as a NumPy array."""
+        if out is None:
+            return np.array(host(self), order=order)
+        out[...] = host(self)
+        return out
+
+    def set(self, arr: np.ndarray, stream=None) -> None:
+        """Copy a NumPy array of the same shape and dtype into this one."""
+        if arr.shape != self.shape or arr.dtype != self.dtype:
+            raise ValueError(f"set: {arr.dtype}{arr.shape} does not fit {self.dtype}{self.shape}")
+        host(self)[...] = arr
+
+    @property
+    def data(self):
+        """CuPy's device pointer, which an emulated array lacks."""
+        raise AttributeError("a stand-in array has no .data: an address exists only while a kernel runs")
+
+    @property
+    def device(self):
+        """The emulated GPU."""
+        from .cuda import Device
+
+        return Device(0)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        result = device_call(getattr(ufunc, method), *inputs, **kwargs)
+        out = kwargs.get("out", ())
+        return out[0] if len(out) == 1 else result
+
+    def __array_function__(self, func, types, args, kwargs):
+        return device_call(func, *args, **kwargs)
+
+    def __getitem__(self, key):
+        key = host(key) if not isinstance(key, tuple) else tuple(host(k) for k in key)
+        found = host(self)[key]
+        if not isinstance(found, np.ndarray):  # CuPy gives a 0-d view, NumPy a copied scalar
+            found = host(self)[(*key, ...) if isinstance(key, tuple) else (key, ...)]
+        return found.view(ndarray)
+
+    def __setitem__(self, key, value):
+        if isinstance(value, np.ndarray) and not isinstance(value, ndarray) and value.size != 1:
+            raise ValueError("non-scalar numpy.ndarray cannot be used for fill: use cp.asarray(...), or .set(...)")
+        key = host(key) if not isinstance(key, tuple) else tuple(host(k) for k in key)
+        host(self)[key] = host(value)
+
+    def __repr__(self):
+        return repr(host(self))
+
+    def __str__(self):
+        return str(host(self))
+
+    def __format__(self, spec):
+        return format(host(self)[()], spec) if self.ndim == 0 else super().__format__(spec)
+
+
+def _wrap_method(name: str) -> Callable:
+    """A method of `numpy.ndarray` whose NumPy scalars become 0-d arrays."""
+    plain = getattr(np.ndarray, name)
+
+    @wraps(plain)
+    def method(self, *args, **kwargs):
+        return device_call(plain, self, *args, **kwargs)
+
+    return method
+
+
+for _name in "argmax argmin argsort choose dot mean nonzero searchsorted std take trace var".split():
+    setattr(ndarray, _name, _wrap_method(_name))
+
+
+def host(value):
+    """The same memory as a plain NumPy array; other values as they are."""
+    return value.view(np.ndarray) if isinstance(value, ndarray) else value
+
+
+def device(value):
+    """The same memory as a stand-in array, NumPy scalars as 0-d arrays; tuples and lists by element."""
+    if isinstance(value, ndarray):
+        return value
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc":
+        return np.asarray(value).view(ndarray)
+    if isinstance(value, tuple | list):
+        parts = [device(v) for v in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
+
+
+def device_call(function: Callable, *args, **kwargs):
+    """Call a NumPy function on stand-in arrays; its arrays come back as stand-in arrays.
+
+    Raises:
+        TypeError: an argument is a NumPy array, which CuPy refuses too.
+    """
+    args = [_operand(a) for a in args]
+    kwargs = {name: _operand(a) for name, a in kwargs.items()}
+    with np.errstate(all="ignore"):  # a GPU divides by zero without a word
+        return device(function(*args, **kwargs))
+
+
+def _operand(value):
+    if isinstance(value, np.ndarray):
+        if not isinstance(value, ndarray):
+            raise TypeError(UNSUPPORTED)
+        return host(value)
+    if isinstance(value, tuple | list):
+        return type(value)([_operand(v) for v in value]) if not hasattr(value, "_fields") else value
+    return value
+
+
+def poison(array: np.ndarray) -> np.ndarray:
+    """Fill fresh memory with a pattern that no correct program shows: NaN, or a large odd integer."""
+    words = np.full(-(-array.nbytes // 4), POISON, "<u4").view(np.uint8)[: array.nbytes]
+    host(array)[...] = words.view(array.dtype).reshape(array.shape)
+    return array
+
+
+def supported(dtype) -> np.dtype:
+    """The dtype, where a GPU array can have it.
+
+    Raises:
+        ValueError: text, objects, dates or records.
+    """
+    dtype = np.dtype(dtype)
+    if dtype.kind not in "biufc" or dtype.itemsize > 16 or dtype.char in "gG":
+        raise ValueError(f"Unsupported dtype {dtype}")
+    return dtype
