@@ -1,0 +1,217 @@
+"""Tables of what was counted: per source line, side by side for several kernels, and the hazards found.
+
+Each has a plain-text form (`repr`, what nbval compares) and an HTML form. The HTML leaves text colours to
+JupyterLab's theme and only tints cells with translucent colour, so it reads well on light and dark ground.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+
+from .pictures.style import number_text
+from .tables import text_table
+
+# Nsight Compute's metric (or this course's own, course__...) -> what it means in plain words
+PLAIN_NAMES = {
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": "global load requests",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": "sectors loaded",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum": "global store requests",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": "sectors stored",
+    "memory_l2_theoretical_sectors_global": "sectors, loads and stores",
+    "memory_l2_theoretical_sectors_global_ideal": "sectors needed at least",
+    "course__l1_tags_global.sum": "128-byte lines looked up",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": "shared wavefronts, loads",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum": "bank conflicts, loads",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum": "shared wavefronts, stores",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum": "bank conflicts, stores",
+    "memory_l1_wavefronts_shared": "shared wavefronts",
+    "memory_l1_wavefronts_shared_ideal": "shared wavefronts needed at least",
+    "smsp__inst_executed.sum": "PTX instructions, per warp",
+    "smsp__thread_inst_executed.sum": "PTX instructions, per thread",
+    "smsp__thread_inst_executed_per_inst_executed.ratio": "active lanes per instruction",
+    "course__branches.sum": "branches",
+    "course__branches_divergent.sum": "divergent branches",
+    "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum": "float additions",
+    "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum": "float multiplications",
+    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": "float multiply-adds",
+    "course__unique_dram_bytes_ld": "distinct bytes loaded (whole sectors)",
+    "course__unique_dram_bytes_st": "distinct bytes stored (whole sectors)",
+    "launch__registers_per_thread": "registers per thread",
+    "launch__shared_mem_per_block_static": "static shared bytes per block",
+    "launch__grid_size": "blocks",
+    "launch__block_size": "threads per block",
+}
+
+EXCESS = "230,159,0"  # Okabe-Ito orange: more than the ideal
+SHARE = "86,180,233"  # Okabe-Ito sky blue: share of the largest value
+ALARM = "213,94,0"  # Okabe-Ito vermilion: hazards
+
+
+class Cell:
+    """One cell: ``text``, an optional tint (colour and strength 0 ... 1), tooltip, and whether it is code."""
+
+    def __init__(
+        self, text: object = "", tint: str = "", strength: float = 0.0, tip: str = "", code: bool = False
+    ):
+        self.text, self.tip, self.code = str(text), tip, code
+        self.background = f"rgba({tint},{0.75 * min(1.0, strength):.2f})" if tint and strength > 0 else ""
+
+    def html(self, tag: str, number: bool) -> str:
+        """The cell as <td> or <th>; the text is escaped."""
+        style = f"text-align:{'right' if number else 'left'};padding:2px 8px"
+        style += f";background:{self.background}" if self.background else ""
+        body = f'<code style="white-space:pre">{escape(self.text)}</code>' if self.code else escape(self.text)
+        title = f' title="{escape(self.tip, quote=True)}"' if self.tip else ""
+        return f'<{tag} style="{style}"{title}>{body}</{tag}>'
+
+
+class Table:
+    """Rows of cells under a header. ``words``: numbers of the columns that hold words, not numbers."""
+
+    def __init__(
+        self, header: Sequence[str], rows: Sequence[Sequence[Cell]], words: set[int], caption: str = ""
+    ):
+        self.header, self.rows = list(header), [list(row) for row in rows]
+        self.words, self.caption = words, caption
+
+    def __repr__(self) -> str:
+        body = text_table([[cell.text for cell in row] for row in self.rows], self.header)
+        return f"{self.caption}\n{body}" if self.caption else body
+
+    def _repr_html_(self) -> str:
+        head = self._row_html([Cell(name) for name in self.header], "th")
+        body = "".join(self._row_html(row, "td") for row in self.rows)
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        return (
+            f'<table class="course-table" style="border-collapse:collapse">{caption}'
+            f"<thead>{head}</thead><tbody>{body}</tbody></table>"
+        )
+
+    def _row_html(self, row: Iterable[Cell], tag: str) -> str:
+        return "<tr>" + "".join(cell.html(tag, i not in self.words) for i, cell in enumerate(row)) + "</tr>"
+
+
+class LineTable(Table):
+    """What each line of CUDA source cost: ``LineTable(profile)``.
+
+    Columns: how often warps executed the line, average active lanes, global and shared requests, sectors
+    and wavefronts, each with the fewest possible in brackets, and hazards. Orange grows with the excess
+    over the ideal, blue with the share of the busiest line. Columns that are empty for every line are left
+    out.
+    """
+
+    def __init__(self, profile) -> None:
+        lines = list(profile.lines)
+        busiest = max((line.executions for line in lines), default=1) or 1
+        header = ["line", "source", "executions", "lanes", "requests", "sectors", "wavefronts", "hazards"]
+        rows = [_line_cells(line, busiest) for line in lines]
+        keep = [i for i in range(len(header)) if i < 4 or any(row[i].text for row in rows)]
+        super().__init__([header[i] for i in keep], [[row[i] for i in keep] for row in rows], {1})
+
+
+def _line_cells(line, busiest: float) -> list[Cell]:
+    """The cells of one source line; a count of 0 stays empty."""
+    return [
+        Cell(line.line),
+        Cell(line.text.rstrip(), code=True),
+        Cell(_number(line.executions), SHARE, line.executions / busiest),
+        Cell(_number(line.active_lanes), EXCESS, (1 - line.active_lanes / 32) if line.executions else 0),
+        Cell(_number(line.requests)),
+        _against_ideal(line.sectors, line.sectors_ideal, "sectors"),
+        _against_ideal(line.wavefronts, line.wavefronts_ideal, "wavefronts"),
+        Cell(_number(_count(line.hazards)), ALARM, bool(_count(line.hazards))),
+    ]
+
+
+def _against_ideal(value: float, ideal: float, unit: str) -> Cell:
+    """ "1,024 (128)", tinted by how many times the ideal it is: 8 times or more is the full colour."""
+    if not value:
+        return Cell()
+    times = value / ideal if ideal else 1.0
+    tip = f"{_number(times)} times the fewest {unit} possible"
+    return Cell(f"{_number(value)} ({_number(ideal)})", EXCESS, (times - 1) / 7, tip)
+
+
+def _count(hazards) -> int:
+    return hazards if isinstance(hazards, int) else len(hazards)
+
+
+class CounterTable(Table):
+    """Kernels side by side: ``CounterTable({"naive": p, "coalesced": q}, metrics)``.
+
+    ``metrics``: metric names, or a mapping from a label to a metric name or to a function of a profile;
+    left out: every known metric that is not zero for all. Two kernels get a ratio column, second over
+    first. The metric's own name is the tooltip.
+    """
+
+    def __init__(
+        self,
+        profiles: Mapping[str, Mapping],
+        metrics: Sequence[str] | Mapping | None = None,
+        caption: str = "",
+    ):
+        chosen = _chosen(profiles, metrics)
+        pair = len(profiles) == 2
+        rows = []
+        for label, metric in chosen.items():
+            values = [metric(p) if callable(metric) else p[metric] for p in profiles.values()]
+            tip = "" if callable(metric) else metric
+            row = [Cell(label, tip=tip), *(Cell(_number(value, zero="0")) for value in values)]
+            rows.append([*row, Cell(_ratio(*values))] if pair else row)
+        header = ["counted", *profiles, *(["ratio"] if pair else [])]
+        super().__init__(header, rows, {0}, caption)
+
+
+def _chosen(
+    profiles: Mapping[str, Mapping], metrics: Sequence[str] | Mapping | None
+) -> dict[str, str | Callable]:
+    """Label -> metric name or function."""
+    if isinstance(metrics, Mapping):
+        return dict(metrics)
+    if metrics is None:
+        metrics = [name for name in PLAIN_NAMES if any(p.get(name) for p in profiles.values())]
+    return {PLAIN_NAMES.get(name, name): name for name in metrics}
+
+
+def _ratio(first: float, second: float) -> str:
+    """How many times the first the second is; "" where the first is 0."""
+    return f"{_number(second / first, zero='0')}x" if first else ""
+
+
+class HazardTable(Table):
+    """Hazards, one per row: ``HazardTable(profile)`` or a list of hazards. Empty: "no hazard found"."""
+
+    def __init__(self, profile) -> None:
+        self.hazards = list(getattr(profile, "hazards", profile))
+        header = ["hazard", "line", "block", "thread", "what happened"]
+        rows = [
+            [
+                Cell(h.kind, ALARM, 0.5),
+                Cell(h.line),
+                Cell(_index(h.block)),
+                Cell(_index(h.thread)),
+                Cell(h.message),
+            ]
+            for h in self.hazards
+        ]
+        super().__init__(header, rows, {0, 2, 3, 4})
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self.hazards else "no hazard found"
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() if self.hazards else "<p>no hazard found</p>"
+
+
+def _index(index) -> str:
+    """A block or thread index without trailing zeros: (3, 0, 0) -> "3", (1, 2, 0) -> "(1, 2)"."""
+    if not isinstance(index, tuple):
+        return str(index)
+    short = list(index)
+    while len(short) > 1 and not short[-1]:
+        short.pop()
+    return str(short[0]) if len(short) == 1 else str(tuple(short))
+
+
+def _number(value: float, zero: str = "") -> str:
+    """1234567 -> "1,234,567"; 31.98765 -> "31.99"; 0 -> ``zero``."""
+    return number_text(value, digits=4) if value else zero
