@@ -14,7 +14,7 @@ from .table import instruction
 
 
 def exchange(old, new):
-    return new
+    return np.broadcast_arrays(old, new)[1][()]
 
 
 def compare_and_swap(old, expected, new):
@@ -31,25 +31,26 @@ def decrement(old, limit):
     return np.where((old == 0) | (old > limit), limit, old - np.uint32(1))[()]
 
 
-def _atomic(opcode, code, function, operands=1):
+def atomic(opcode, code, function, operands=1):
     instruction(opcode, f"{code} <- {code}" + f" {code}" * operands, kind="atomic")(function)
 
 
 for _code in ("u32", "s32", "u64", "s64"):
-    _atomic(f"atom.add.{_code}", _code, np.add)
-    _atomic(f"atom.min.{_code}", _code, np.minimum)
-    _atomic(f"atom.max.{_code}", _code, np.maximum)
+    if _code != "s64":
+        atomic(f"atom.add.{_code}", _code, np.add)
+    atomic(f"atom.min.{_code}", _code, np.minimum)
+    atomic(f"atom.max.{_code}", _code, np.maximum)
 for _bits in (32, 64):
     _word = f"u{_bits}"
-    _atomic(f"atom.and.b{_bits}", _word, np.bitwise_and)
-    _atomic(f"atom.or.b{_bits}", _word, np.bitwise_or)
-    _atomic(f"atom.xor.b{_bits}", _word, np.bitwise_xor)
+    atomic(f"atom.and.b{_bits}", _word, np.bitwise_and)
+    atomic(f"atom.or.b{_bits}", _word, np.bitwise_or)
+    atomic(f"atom.xor.b{_bits}", _word, np.bitwise_xor)
 for _bits in (16, 32, 64):
-    _atomic(f"atom.cas.b{_bits}", f"u{_bits}", compare_and_swap, 2)
+    atomic(f"atom.cas.b{_bits}", f"u{_bits}", compare_and_swap, 2)
     if _bits > 16:
-        _atomic(f"atom.exch.b{_bits}", f"u{_bits}", exchange)
-_atomic("atom.inc.u32", "u32", increment)
-_atomic("atom.dec.u32", "u32", decrement)
-_atomic("atom.add.f32", "f32", lambda old, x: quiet(add_float(old, x)))
-_atomic("atom.global.add.f32", "f32", lambda old, x: flush(quiet(add_float(flush(old), flush(x)))))
-_atomic("atom.add.f64", "f64", lambda old, x: quiet64(add_double(old, x)))
+        atomic(f"atom.exch.b{_bits}", f"u{_bits}", exchange)
+atomic("atom.inc.u32", "u32", increment)
+atomic("atom.dec.u32", "u32", decrement)
+atomic("atom.add.f32", "f32", lambda old, x: quiet(add_float(old, x)))
+atomic("atom.global.add.f32", "f32", lambda old, x: flush(quiet(add_float(flush(old), flush(x)))))
+atomic("atom.add.f64", "f64", lambda old, x: quiet64(add_double(old, x)))

@@ -4,6 +4,8 @@ NumPy's shifts already do what PTX asks for: an amount of the operand width or
 more shifts everything out (and fills with the sign for ``shr.s``).
 """
 
+from functools import partial
+
 import numpy as np
 
 from .table import instruction
@@ -141,8 +143,7 @@ def size_extend(a, length, wrap):
 
 
 for _mode in ("wrap", "clamp"):
-    instruction(f"bmsk.{_mode}.b32", "u32 <- u32 u32")(lambda a, b, wrap=_mode == "wrap": bit_mask(a, b, wrap))
+    _wrap = _mode == "wrap"
+    instruction(f"bmsk.{_mode}.b32", "u32 <- u32 u32")(partial(bit_mask, wrap=_wrap))
     for _code in ("u32", "s32"):
-        instruction(f"szext.{_mode}.{_code}", f"{_code} <- {_code} u32")(
-            lambda a, n, wrap=_mode == "wrap": size_extend(a, n, wrap)
-        )
+        instruction(f"szext.{_mode}.{_code}", f"{_code} <- {_code} u32")(partial(size_extend, wrap=_wrap))

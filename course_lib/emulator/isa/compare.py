@@ -69,14 +69,20 @@ def _flushing(compare):
     return lambda a, b: compare(flush(a), flush(b))
 
 
-def _register_setp(name, suffix, code, compare):
-    """setp.CMP, setp.CMP.BOOL and their ``|`` forms for one operand type."""
+def register_setp(name, suffix, code, compare):
+    """setp.CMP and setp.CMP.BOOL for one operand type."""
     instruction(f"setp.{name}.{suffix}", f"pred <- {code} {code}")(compare)
-    instruction(f"setp.{name}.{suffix}|", f"pred pred <- {code} {code}")(_both(compare))
     for combine, operator in COMBINE.items():
         opcode = f"setp.{name}.{combine}.{suffix}"
         instruction(opcode, f"pred <- {code} {code} pred")(_combined(compare, operator))
-        instruction(opcode + "|", f"pred pred <- {code} {code} pred")(_combined_both(compare, operator))
+
+
+def _register_pairs(name, suffix, code, compare):
+    """The ``p|q`` forms; the 16-bit floats have none."""
+    instruction(f"setp.{name}.{suffix}|", f"pred pred <- {code} {code}")(_both(compare))
+    for combine, operator in COMBINE.items():
+        opcode = f"setp.{name}.{combine}.{suffix}|"
+        instruction(opcode, f"pred pred <- {code} {code} pred")(_combined_both(compare, operator))
 
 
 def _truth(p, result):
@@ -101,7 +107,8 @@ def _register_set(name, suffix, code, compare):
 
 def _register(suffix, code, comparisons, wrap=lambda compare: compare):
     for name, compare in comparisons.items():
-        _register_setp(name, suffix, code, wrap(compare))
+        register_setp(name, suffix, code, wrap(compare))
+        _register_pairs(name, suffix, code, wrap(compare))
         _register_set(name, suffix, code, wrap(compare))
 
 

@@ -6,7 +6,7 @@ in 16 bits, extended by its sign. Rules: section "cvt" of the PTX ISA.
 
 import numpy as np
 
-from .rounding import MODES, flush, narrow, nudge, quiet, quiet64, saturate, to_odd, two_sum
+from .rounding import MODES, direct, flush, narrow, quiet, quiet64, saturate, to_odd, two_sum
 from .table import DTYPES, instruction
 
 INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
@@ -35,7 +35,7 @@ def integer_to_integer(source, target, sat):
     return convert
 
 
-def _exact_pair(a):
+def exact_pair(a):
     """A 64-bit integer as an unevaluated float64 sum."""
     high, low = (a >> 32).astype(np.float64) * 2.0**32, (a & 0xFFFFFFFF).astype(np.float64)
     return two_sum(high, low)
@@ -51,13 +51,10 @@ def integer_to_float(source, target, mode):
             return a.astype(target)
         if source.itemsize < 8:
             return narrow(a.astype(np.float64), mode) if target.itemsize == 4 else a.astype(target)
-        nearest, error = _exact_pair(a)
+        nearest, error = exact_pair(a)
         if target.itemsize == 4:
             return narrow(to_odd(nearest, error), mode)
-        wrong = error < 0 if mode == "rm" or mode == "rz" else error > 0
-        if mode == "rz":
-            wrong = np.where(nearest < 0, error > 0, wrong)
-        return nudge(nearest, wrong, np.signbit(nearest) == (mode == "rm") if mode != "rz" else False)
+        return direct(nearest, error, mode)
 
     return convert
 
@@ -91,7 +88,8 @@ def _register_to_integer(code):
                     return convert(function(before(a) if before else a))
 
                 for sat in ("", ".sat"):
-                    instruction(f"cvt.{rounding}{ftz}{sat}.{target}.{code}", f"{holder(target)} <- {code}")(cvt)
+                    opcode = f"cvt.{rounding}{ftz}{sat}.{target}.{code}"
+                    instruction(opcode, f"{holder(target)} <- {code}")(cvt)
 
 
 def _register_integral(code, canonical):
@@ -124,7 +122,9 @@ for _source in INTEGERS:
     for _target in INTEGERS:
         _signature = f"{holder(_target)} <- {_source}"
         instruction(f"cvt.{_target}.{_source}", _signature)(integer_to_integer(_source, _target, False))
-        instruction(f"cvt.sat.{_target}.{_source}", _signature)(integer_to_integer(_source, _target, True))
+        if not np.can_cast(DTYPES[_source], DTYPES[_target]):
+            _clamp = integer_to_integer(_source, _target, True)
+            instruction(f"cvt.sat.{_target}.{_source}", _signature)(_clamp)
     for _target in ("f32", "f64"):
         for _mode in MODES:
             _with_modifiers(f"cvt.{_mode}", f"{_target}.{_source}", integer_to_float(_source, _target, _mode))

@@ -57,6 +57,7 @@ def _pack(high, low, form):
 
 
 for _form in (E4M3, E5M2):
+    _table = _values(_form)
     for _suffix, _finish in (("", lambda x: x), (".relu", relu)):
         instruction(f"cvt.rn.satfinite{_suffix}.{_form.name}x2.f32", "u16 <- f32 f32")(
             lambda a, b, form=_form, finish=_finish: _pack(finish(a), finish(b), form)
@@ -68,7 +69,7 @@ for _form in (E4M3, E5M2):
 
         instruction(f"cvt.rn.satfinite{_suffix}.{_form.name}x2.f16x2", "u16 <- u32")(_from_pair)
 
-        def _to_pair(word, table=_values(_form), finish=_finish):
+        def _to_pair(word, table=_table, finish=_finish):
             low, high = (finish(table[x].view(np.float16)) for x in (word & 255, word >> 8))
             return join(low, high)
 

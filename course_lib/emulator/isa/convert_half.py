@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .convert import INTEGERS, TO_INTEGRAL, _exact_pair, float_to_integer, holder, widen
+from .convert import INTEGERS, TO_INTEGRAL, exact_pair, float_to_integer, holder, widen
 from .formats import BF16, F16, FORMATS, join
 from .half import relu
 from .rounding import MODES, flush, quiet, saturate, to_odd
@@ -10,7 +10,7 @@ from .table import DTYPES, instruction
 
 
 def _register_from_float(form):
-    """From f32 and f64, all modes; f32 also with .relu and as pairs."""
+    """From f32 and f64 in all modes."""
     for mode in MODES:
         def narrowing(a, mode=mode):
             return form.round(a, mode)
@@ -18,41 +18,51 @@ def _register_from_float(form):
         for source in ("f32", "f64"):
             opcode, signature = f"cvt.{mode}{{}}.{form.name}.{source}", f"{form.code} <- {source}"
             instruction(opcode.format(""), signature)(narrowing)
-            instruction(opcode.format(".sat"), signature)(lambda a, f=narrowing: f(saturate(a)))
-        single = f"{form.code} <- f32"
-        instruction(f"cvt.{mode}.ftz.{form.name}.f32", single)(lambda a, f=narrowing: f(flush(a)))
-        instruction(f"cvt.{mode}.relu.{form.name}.f32", single)(lambda a, f=narrowing: f(relu(a)))
-        pair = f"cvt.{mode}{{}}.{form.name}x2.f32"
-        instruction(pair.format(""), "u32 <- f32 f32")(lambda a, b, f=narrowing: join(f(b), f(a)))
-        instruction(pair.format(".relu"), "u32 <- f32 f32")(
-            lambda a, b, f=narrowing: join(f(relu(b)), f(relu(a)))
+            if form is F16:
+                instruction(opcode.format(".sat"), signature)(lambda a, f=narrowing: f(saturate(a)))
+        instruction(f"cvt.{mode}.ftz.{form.name}.f32", f"{form.code} <- f32")(
+            lambda a, f=narrowing: f(flush(a))
         )
+        if mode in ("rn", "rz"):
+            _register_relu_and_pairs(form, mode, narrowing)
+
+
+def _register_relu_and_pairs(form, mode, narrowing):
+    """cvt.rn.relu.f16.f32, cvt.rn.f16x2.f32 (first operand into the upper half) and both at once."""
+    instruction(f"cvt.{mode}.relu.{form.name}.f32", f"{form.code} <- f32")(lambda a: narrowing(relu(a)))
+    pair = f"cvt.{mode}{{}}.{form.name}x2.f32"
+    instruction(pair.format(""), "u32 <- f32 f32")(lambda a, b: join(narrowing(b), narrowing(a)))
+    instruction(pair.format(".relu"), "u32 <- f32 f32")(
+        lambda a, b: join(narrowing(relu(b)), narrowing(relu(a)))
+    )
 
 
 def _register_to_float(form):
     """To f32 and f64: exact."""
     for modifier in ("", ".ftz"):
         instruction(f"cvt{modifier}.f32.{form.name}", f"f32 <- {form.code}")(lambda a: quiet(form.value(a)))
-        instruction(f"cvt{modifier}.sat.f32.{form.name}", f"f32 <- {form.code}")(
-            lambda a: saturate(form.value(a))
-        )
+        if form is F16:
+            instruction(f"cvt{modifier}.sat.f32.f16", "f32 <- f16")(lambda a: saturate(F16.value(a)))
     instruction(f"cvt.f64.{form.name}", f"f64 <- {form.code}")(lambda a: widen(form.value(a)))
 
 
 def _register_integers(form):
-    for target in INTEGERS:
+    """Integers of all widths; bf16 has no 8-bit ones and no redundant .sat."""
+    integers = INTEGERS if form is F16 else INTEGERS[2:]
+    for target in integers:
         clamp = float_to_integer(target, target not in ("u64", "s64"))
         for rounding, function in TO_INTEGRAL.items():
             def cvt(a, clamp=clamp, function=function):
                 return clamp(function(form.value(a)))
 
-            for sat in ("", ".sat"):
+            for sat in ("", ".sat") if form is F16 else ("",):
                 opcode = f"cvt.{rounding}{sat}.{target}.{form.name}"
                 instruction(opcode, f"{holder(target)} <- {form.code}")(cvt)
-    for source in INTEGERS:
+    for source in integers:
         for mode in MODES:
             def from_integer(a, mode=mode, dtype=DTYPES[source]):
-                return form.round(to_odd(*_exact_pair(a.astype(dtype, copy=False).astype(dtype.kind + "8"))), mode)
+                wide = a.astype(dtype, copy=False).astype(f"{dtype.kind}8")
+                return form.round(to_odd(*exact_pair(wide)), mode)
 
             instruction(f"cvt.{mode}.{form.name}.{source}", f"{form.code} <- {source}")(from_integer)
 
@@ -65,9 +75,11 @@ def _register_same(form):
             lambda a, f=function: form.round(f(form.value(a)))
         )
     instruction(f"cvt.{form.name}.{form.name}", f"{code} <- {code}")(lambda a: form.round(form.value(a)))
-    instruction(f"cvt.sat.{form.name}.{form.name}", f"{code} <- {code}")(
-        lambda a: form.round(saturate(form.value(a)))
-    )
+
+
+@instruction("cvt.sat.f16.f16", "f16 <- f16")
+def saturate_f16(a):
+    return F16.round(saturate(F16.value(a)))
 
 
 for _form in FORMATS:

@@ -7,7 +7,7 @@ error-free transforms where the exponents allow it, ``exact`` elsewhere.
 import numpy as np
 
 from . import exact
-from .rounding import MODES, NAN64, quiet64, to_odd, two_product, two_sum
+from .rounding import MODES, direct, quiet64, sum_sign, to_odd, two_product, two_sum
 from .table import instruction
 
 SMALL, LARGE = 2.0**-450, 2.0**450
@@ -48,7 +48,9 @@ def _mend(result, slow, natural, a, b, c, mode):
 def add(a, b, mode="rn"):
     if mode == "rn":
         return a + b
-    return exact.each_lane(exact.fma, mode, a, np.float64(1), b)
+    s, e = two_sum(a, b)
+    e = np.where(np.isinf(s) & np.isfinite(a) & np.isfinite(b), -s, e)
+    return direct(sum_sign(s, a, b, mode), e, mode)
 
 
 def subtract(a, b, mode="rn"):

@@ -7,7 +7,7 @@ through float64 with its error term.
 import numpy as np
 
 from .approximate import FUNCTIONS
-from .atomics import _atomic
+from .atomics import atomic
 from .formats import F16, FORMATS, f16_flush, on_pairs
 from .rounding import saturate, to_odd, two_sum
 from .table import instruction
@@ -106,15 +106,13 @@ def _register_signs(form):
 
 
 def _register_approximations(form):
-    for name in ("ex2", "tanh"):
-        function = FUNCTIONS[name]
+    for opcode in ("ex2.approx" if form is F16 else "ex2.approx.ftz", "tanh.approx"):
+        function = FUNCTIONS[opcode.partition(".")[0]]
 
         def compute(a, function=function):
             return form.round(function(form.value(a).astype(np.float64)))
 
-        _register(f"{name}.approx", form, 1, compute)
-        if name == "ex2":
-            _register("ex2.approx.ftz", form, 1, compute)
+        _register(opcode, form, 1, compute)
 
 
 for _form in FORMATS:
@@ -122,18 +120,5 @@ for _form in FORMATS:
     _register_extremes(_form)
     _register_signs(_form)
     _register_approximations(_form)
-    for _name, _function in (("add", np.add), ("min", None), ("max", None)):
-        _compute = (
-            _rounded(_form, np.add)
-            if _name == "add"
-            else _extreme(
-                _form,
-                np.fmin if _name == "min" else np.fmax,
-                np.bitwise_or if _name == "min" else np.bitwise_and,
-                False,
-                False,
-            )
-        )
-        for _ftz in ("", ".noftz"):
-            _atomic(f"atom.{_name}{_ftz}.{_form.name}", _form.code, _compute)
-            _atomic(f"atom.{_name}{_ftz}.{_form.name}x2", "u32", on_pairs(_form, _compute))
+    atomic(f"atom.add.noftz.{_form.name}", _form.code, _rounded(_form, np.add))
+    atomic(f"atom.add.noftz.{_form.name}x2", "u32", on_pairs(_form, _rounded(_form, np.add)))

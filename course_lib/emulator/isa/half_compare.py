@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .compare import COMBINE, FLOAT, _register_setp
+from .compare import COMBINE, FLOAT, register_setp
 from .formats import F16, FORMATS, f16_flush, halves, join
 from .table import DTYPES, instruction
 
@@ -80,6 +80,6 @@ for _form in FORMATS:
     for _name, _compare in FLOAT.items():
         for _ftz in ("", ".ftz") if _form is F16 else ("",):
             _test = compare_values(_form, _compare, bool(_ftz))
-            _register_setp(_name, f"{_ftz}.{_form.name}".lstrip("."), _form.code, _test)
+            register_setp(_name, f"{_ftz}.{_form.name}".lstrip("."), _form.code, _test)
             _register_set(_form, _name, _test, _ftz)
             _register_packed_setp(_form, _name, _test, _ftz)

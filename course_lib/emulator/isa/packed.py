@@ -36,8 +36,9 @@ PERMUTE_MODES = {
     "rc16": (0x1010, 0x3232, 0x1010, 0x3232),
 }
 for _mode, _selectors in PERMUTE_MODES.items():
+    _table = np.array(_selectors, np.uint32)
     instruction(f"prmt.b32.{_mode}", "u32 <- u32 u32 u32")(
-        lambda a, b, c, table=np.array(_selectors, np.uint32): permute(a, b, table[c & 3])
+        lambda a, b, c, table=_table: permute(a, b, table[c & 3])
     )
 
 

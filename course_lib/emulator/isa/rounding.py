@@ -89,6 +89,14 @@ def nudge(x, where, away):
     return (x.view(word) + step).view(x.dtype)
 
 
+def direct(nearest, error, mode):
+    """Turn a nearest result whose exact value is ``nearest + error`` into that of rz, rm or rp."""
+    if mode == "rz":
+        return nudge(nearest, np.where(np.signbit(nearest), error > 0, error < 0), False)
+    wrong = error < 0 if mode == "rm" else error > 0
+    return nudge(nearest, wrong, np.signbit(nearest) == (mode == "rm"))
+
+
 def narrow(exact, mode, dtype=np.float32):
     """float64 to float32 or float16 with one rounding in ``mode``."""
     nearest = exact.astype(dtype)
