@@ -1,0 +1,227 @@
+"""A function's instructions -> basic blocks, and which registers live where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .errors import UnsupportedError
+from .isa import TABLE
+from .ptx import Function, Imm, Instruction, Label, Mem, Pair, Reg, Sym, Vec
+
+BUILTINS = ("vprintf", "__assertfail")
+CARRY = "%cc"
+
+
+@dataclass
+class RawBlock:
+    """Instructions up to a point where control may go elsewhere.
+
+    `ending` is "next", "branch", "switch", "barrier", "call", "return", "exit" or "trap"; `condition` is
+    the branch's predicate; a branch made only to skip a predicated instruction is no `real_branch`.
+    """
+
+    label: str | None = None
+    instructions: list[Instruction] = field(default_factory=list)
+    ending: str = "next"
+    condition: Reg | None = None
+    target: str | None = None
+    real_branch: bool = False
+    synced: bool = False
+
+
+def family(opcode: str) -> str:
+    """`ld.global.f32` -> `ld`."""
+    return opcode.split(".", 1)[0]
+
+
+def is_warp_sync(opcode: str) -> bool:
+    """Instructions with a member mask, which wait for all lanes it names."""
+    return opcode.startswith(("shfl.sync", "vote.sync", "match.", "redux.sync", "bar.warp.sync", "wmma.", "mma.", "ldmatrix"))
+
+
+def _ending(instruction: Instruction) -> str | None:
+    name = family(instruction.opcode)
+    if name == "call":
+        return None if _called(instruction) in BUILTINS else "call"
+    if instruction.opcode.startswith(("bar.warp", "bar.arrive", "barrier.cluster")):
+        return None
+    return {"bra": "branch", "brx": "switch", "ret": "return", "exit": "exit", "trap": "trap",
+            "bar": "barrier", "barrier": "barrier"}.get(name)  # fmt: skip
+
+
+def _called(instruction: Instruction) -> str:
+    return next((operand.name for operand in instruction.operands if isinstance(operand, Sym)), "")
+
+
+def split_blocks(function: Function) -> list[RawBlock]:
+    """Cut a function's body into basic blocks, in text order."""
+    cutter = _Cutter()
+    for item in function.body:
+        if isinstance(item, Label):
+            cutter.start(item.name)
+        else:
+            cutter.add(item)
+    last = cutter.blocks[-1]
+    if last.ending == "next":
+        last.ending = "return"
+    return cutter.blocks
+
+
+class _Cutter:
+    def __init__(self) -> None:
+        self.blocks = [RawBlock()]
+        self.skips = 0
+
+    def start(self, label: str | None = None) -> None:
+        """Begin a new block unless the current one is still empty and unnamed."""
+        current = self.blocks[-1]
+        if current.instructions or current.label or current.ending != "next":
+            self.blocks.append(RawBlock(label))
+        else:
+            current.label = label
+
+    def add(self, instruction: Instruction) -> None:
+        ending = _ending(instruction)
+        if is_warp_sync(instruction.opcode):
+            self.start()
+            self.blocks[-1].synced = True
+        if instruction.guard is not None and ending != "branch" and not _selectable(instruction):
+            self.guarded(instruction)
+            return
+        self.blocks[-1].instructions.append(instruction)
+        if ending is not None:
+            self.end(instruction, ending)
+
+    def guarded(self, instruction: Instruction) -> None:
+        """`@p instruction` -> a branch around it."""
+        self.skips += 1
+        around = f"#skip{self.skips}"
+        guard = instruction.guard
+        assert guard is not None
+        block = self.blocks[-1]
+        block.ending, block.target = "branch", around
+        block.condition = Reg(guard.name, not guard.negated)
+        self.start()
+        self.add(Instruction(instruction.opcode, instruction.operands, None, instruction.line, instruction.ptx_line))
+        self.start(around)
+
+    def end(self, instruction: Instruction, ending: str) -> None:
+        block = self.blocks[-1]
+        block.ending = ending
+        if ending == "branch":
+            block.target = instruction.operands[0].name  # type: ignore[union-attr]
+            block.condition = instruction.guard
+            block.real_branch = True
+            if instruction.guard is None:
+                block.ending = "next"
+        self.start()
+
+
+def _selectable(instruction: Instruction) -> bool:
+    """Plain arithmetic: computing it and choosing per lane is the same as skipping it."""
+    entry = TABLE.get(instruction.opcode)
+    plain = entry is not None and entry.kind == "lane" or family(instruction.opcode) == "mov"
+    return plain and not any(isinstance(operand, Vec | Pair) for operand in instruction.operands)
+
+
+# -- registers read and written --------------------------------------------------
+
+
+def param_register(function: Function, name: str, offset: int, size: int) -> str:
+    """The register that stands for `size` bytes of a `.param` variable of a call."""
+    register = f"{name}@{offset}"
+    known = function.registers.setdefault(register, f"b{8 * size}")
+    if known != f"b{8 * size}":
+        raise UnsupportedError(f"{function.name}: parameter {name} is accessed with different widths")
+    return register
+
+
+def registers_of(operand: object) -> list[str]:
+    """Register names an operand mentions."""
+    if isinstance(operand, Reg):
+        return [operand.name]
+    if isinstance(operand, Vec):
+        return [name for item in operand.items for name in registers_of(item)]
+    if isinstance(operand, Pair):
+        return [operand.first.name, operand.second.name]
+    if isinstance(operand, Mem):
+        return registers_of(operand.base)
+    return []
+
+
+def reads_writes(instruction: Instruction) -> tuple[list[str], list[str]]:
+    """(registers read, registers written); `.param` accesses must have been rewritten to registers."""
+    name, operands = family(instruction.opcode), instruction.operands
+    if name == "call":
+        at = next(k for k, operand in enumerate(operands) if isinstance(operand, Sym))
+        return ([r for operand in operands[at + 1 :] for r in registers_of(operand)],
+                [r for operand in operands[:at] for r in registers_of(operand)])  # fmt: skip
+    entry = TABLE.get(instruction.opcode) or TABLE.get(instruction.opcode + "|")
+    no_result = name in ("st", "red", "bra", "brx", "ret", "exit", "bar", "barrier", "trap", "membar", "fence")
+    writes = [] if no_result or not operands else registers_of(operands[0])
+    reads = [r for operand in (operands if no_result else operands[1:]) for r in registers_of(operand)]
+    if operands and isinstance(operands[0], Mem):
+        reads = [r for operand in operands for r in registers_of(operand)]
+        writes = []
+    if entry is not None and "cc" in entry.operands:
+        reads.append(CARRY)
+    if entry is not None and "cc" in entry.results:
+        writes.append(CARRY)
+    if instruction.guard is not None:
+        reads += [instruction.guard.name, *writes]
+    return reads, writes
+
+
+def use_and_define(block: RawBlock) -> tuple[set[str], set[str]]:
+    """Registers a block reads before writing them, and registers it writes."""
+    used: set[str] = set()
+    defined: set[str] = set()
+    for instruction in block.instructions:
+        reads, writes = reads_writes(instruction)
+        used |= set(reads) - defined
+        defined |= set(writes)
+    if block.condition is not None and block.condition.name not in defined:
+        used.add(block.condition.name)
+    return used, defined
+
+
+def live_in(blocks: list[RawBlock], successors: list[list[int]]) -> list[set[str]]:
+    """Registers whose value at the start of each block may still be read (backward data flow)."""
+    facts = [use_and_define(block) for block in blocks]
+    live = [set(used) for used, _ in facts]
+    changed = True
+    while changed:
+        changed = False
+        for number in range(len(blocks) - 1, -1, -1):
+            used, defined = facts[number]
+            after = set().union(*(live[successor] for successor in successors[number]))
+            found = used | (after - defined)
+            if found != live[number]:
+                live[number] = found
+                changed = True
+    return live
+
+
+def address_registers(function: Function) -> set[str]:
+    """Registers that serve as addresses, or are added to make one: they may hold an Address."""
+    found = {
+        operand.base.name
+        for item in function.body if isinstance(item, Instruction)
+        for operand in item.operands if isinstance(operand, Mem) and isinstance(operand.base, Reg)
+    }  # fmt: skip
+    adds = ("add.s64", "add.u64", "add.s32", "add.u32", "mov.u64", "mov.b64", "mov.u32", "mov.b32")
+    changed = True
+    while changed:
+        changed = False
+        for item in function.body:
+            if not isinstance(item, Instruction) or not (item.opcode in adds or item.opcode.startswith("cvta")):
+                continue
+            target, *sources = item.operands
+            if isinstance(target, Reg) and target.name in found:
+                new = {source.name for source in sources if isinstance(source, Reg)} - found
+                found |= new
+                changed = changed or bool(new)
+    return found
+
+
+__all__ = ["BUILTINS", "CARRY", "Imm", "RawBlock", "address_registers", "live_in", "split_blocks"]

@@ -1,0 +1,106 @@
+"""The address space: regions of global memory, and the windows of shared and local memory.
+
+Every region starts 512-byte aligned, as CuPy's allocations do, with unmapped guard
+space around it. Shared and local addresses are offsets; adding a window's base makes
+them generic (PTX ISA, "Generic Addressing").
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+import numpy as np
+
+GLOBAL_START = 0x7F00_0000_0000
+ALIGNMENT = 512
+GUARD = 1 << 16
+SHARED_WINDOW = 0x7E00_0000_0000
+LOCAL_WINDOW = 0x7D00_0000_0000
+WINDOW_SIZE = 1 << 32
+POISON = 0x7FFF7FFF  # a NaN as f16, bf16, f32 and f64, and a conspicuous integer
+
+
+@dataclass
+class Region:
+    """One allocation: bytes `start` .. `end` of the address space over a host buffer."""
+
+    name: str
+    start: int
+    buffer: np.ndarray
+    writable: bool = True
+    views: dict[np.dtype, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def end(self) -> int:
+        """First address behind the region."""
+        return self.start + len(self.buffer)
+
+    def view(self, dtype: np.dtype) -> np.ndarray:
+        """The whole buffer as elements of `dtype` (a ragged tail is left out)."""
+        found = self.views.get(dtype)
+        if found is None:
+            found = self.buffer[: len(self.buffer) // dtype.itemsize * dtype.itemsize].view(dtype)
+            self.views[dtype] = found
+        return found
+
+
+class GlobalMemory:
+    """All regions of one launch, in ascending address order."""
+
+    def __init__(self) -> None:
+        self.regions: list[Region] = []
+        self.starts: list[int] = []
+        self._owners: dict[int, Region] = {}
+        self._next = GLOBAL_START
+
+    def add(self, name: str, buffer: np.ndarray, writable: bool = True) -> Region:
+        """Map a one-dimensional uint8 buffer at the next free aligned address."""
+        region = Region(name, self._next, buffer, writable)
+        self.regions.append(region)
+        self.starts.append(region.start)
+        self._next = -(-(region.end + GUARD) // ALIGNMENT) * ALIGNMENT
+        return region
+
+    def add_array(self, name: str, array: np.ndarray) -> int:
+        """Map the memory that owns `array` (once) and return the address of its first element."""
+        owner = _owner(array)
+        low, high = np.lib.array_utils.byte_bounds(owner) if owner.size else (owner.ctypes.data,) * 2
+        region = self._owners.get(low)
+        if region is None or len(region.buffer) < high - low:
+            region = self.add(name, _bytes_of(owner), owner.flags.writeable)
+            self._owners[low] = region
+        return region.start + array.__array_interface__["data"][0] - low
+
+    def find(self, address: int) -> Region | None:
+        """The region that holds `address`, or None."""
+        index = bisect_right(self.starts, address) - 1
+        if index < 0 or address >= self.regions[index].end:
+            return None
+        return self.regions[index]
+
+    def nearest(self, address: int) -> Region | None:
+        """The region whose bounds are closest to `address` (for error messages)."""
+        return min(self.regions, key=lambda r: max(r.start - address, address - r.end, 0), default=None)
+
+
+def _owner(array: np.ndarray) -> np.ndarray:
+    """The array at the end of the `.base` chain (as_strided hides one behind a dummy object)."""
+    while True:
+        base = array.base if isinstance(array.base, np.ndarray) else getattr(array.base, "base", None)
+        if not isinstance(base, np.ndarray):
+            return array
+        array = base
+
+
+def _bytes_of(owner: np.ndarray) -> np.ndarray:
+    """The owner's memory as one-dimensional uint8, without a copy. ValueError if it has holes."""
+    if not owner.flags.forc:
+        raise ValueError("an array whose own memory has holes cannot be a kernel argument")
+    return owner.view(np.ndarray).ravel(order="K").view(np.uint8)
+
+
+def poisoned(shape: tuple[int, ...]) -> np.ndarray:
+    """uint8 array whose every 4-byte word is POISON; the last axis is a multiple of 16."""
+    words = np.full((*shape[:-1], shape[-1] // 4), POISON, np.uint32)
+    return words.view(np.uint8).reshape(shape)

@@ -1,0 +1,128 @@
+"""A program ready to run: basic blocks as Python functions, and the facts about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from .memory import GlobalMemory, Region
+from .ptx import Instruction, Parameter, Variable
+
+
+@dataclass
+class Block:
+    """One basic block. `run(registers, fragment)` executes it; `leave` names the Chunk method that ends it."""
+
+    number: int
+    instructions: list[Instruction]
+    sites: range
+    leave: Callable
+    following: int = -1
+    target: int = -1
+    table: tuple[int, ...] = ()
+    callee: int = -1
+    arguments: tuple[tuple[int, int], ...] = ()
+    returns: tuple[tuple[int, int], ...] = ()
+    live_in: list[int] = field(default_factory=list)
+    member_mask: int | np.generic | None = None
+    spins: bool = False
+    exits: bool = False
+    branches: bool = False
+    run: Callable = None  # type: ignore[assignment]
+
+    @property
+    def line(self) -> int:
+        """CUDA source line of the block's first instruction that has one."""
+        return next((i.line for i in self.instructions if i.line), 0)
+
+    @property
+    def successors(self) -> list[int]:
+        """Blocks that may run next (calls count as falling through)."""
+        return [number for number in (self.following, self.target, *self.table) if number >= 0]
+
+    @property
+    def works(self) -> bool:
+        """False for a block that only returns or jumps."""
+        return any(not i.opcode.startswith(("ret", "exit", "bra")) for i in self.instructions)
+
+
+@dataclass
+class Program:
+    """An entry of a PTX module with every device function it calls."""
+
+    kernel: str
+    parameters: list[Parameter]
+    blocks: list[Block]
+    entry_block: int
+    instructions: list[Instruction]
+    initial_registers: list
+    static_shared: int
+    local_size: int
+    shared_grain: int
+    variables: dict[str, Variable]
+    directives: dict[str, tuple[int, ...]]
+    buffers: dict[str, np.ndarray]
+    python_source: str
+
+    # -- naming places --------------------------------------------------------
+
+    def line(self, site: int) -> int:
+        """CUDA source line of an instruction (0: unknown)."""
+        return self.instructions[site].line
+
+    def opcode(self, site: int) -> str:
+        """Full opcode of an instruction."""
+        return self.instructions[site].opcode
+
+    def where(self, site: int) -> str:
+        """Kernel and line, for messages."""
+        line = self.line(site)
+        return f"{self.kernel}, line {line}" if line else self.kernel
+
+    def access_kind(self, site: int) -> str:
+        """ "load", "store" or "atomic"."""
+        family = self.opcode(site).split(".")[0]
+        return {"ld": "load", "ldu": "load", "st": "store"}.get(family, "atomic")
+
+    def barrier_line(self, pc: int) -> int:
+        """CUDA source line of the barrier that ends block `pc`."""
+        return self.blocks[pc].instructions[-1].line
+
+    # -- control flow facts ---------------------------------------------------
+
+    @cached_property
+    def _post_dominators(self) -> list[set[int]]:
+        """For each block, the blocks that every path from it to an exit runs through (iterated to a fixpoint)."""
+        everything = set(range(len(self.blocks)))
+        found = [everything if block.successors else {block.number} for block in self.blocks]
+        changed = True
+        while changed:
+            changed = False
+            for block in reversed(self.blocks):
+                if not block.successors:
+                    continue
+                common = set.intersection(*(found[number] for number in block.successors)) | {block.number}
+                if common != found[block.number]:
+                    found[block.number] = common
+                    changed = True
+        return found
+
+    def after_barrier(self, pc: int) -> set[int]:
+        """Working blocks that each thread released from the barrier ending `pc` must run."""
+        return {number for number in self._post_dominators[pc] if number != pc and self.blocks[number].works}
+
+    # -- memory ---------------------------------------------------------------
+
+    def map_variables(self, memory: GlobalMemory) -> dict[str, int]:
+        """Map the module's global and constant variables; returns their addresses by name."""
+        regions: dict[str, Region] = {}
+        for name, variable in self.variables.items():
+            regions[name] = memory.add(f"{variable.space} variable {name}", self.buffers[name], True)
+        for name, variable in self.variables.items():
+            for at, target, offset in variable.pointers:
+                address = regions[target].start + offset if target in regions else 0
+                self.buffers[name][at : at + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
+        return {name: region.start for name, region in regions.items()}
