@@ -33,7 +33,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Architecture:
-    """Limits of one compute capability, sizes in bytes; shared memory can be set to each of `carveouts_kb`."""
+    """Limits of one compute capability, in bytes; shared memory can be set to each of `carveouts_kb`."""
 
     capability: str
     name: str

@@ -119,7 +119,7 @@ def _by_registers(warps: int, registers: int, gpu: Gpu) -> tuple[int, str]:
     whole = gpu.architecture.registers
     held = whole // SUB_PARTITIONS // per_warp * SUB_PARTITIONS
     why = f"{registers} x {WARP} -> {per_warp:,} per warp, {held} warps in {whole:,}, {warps} per block"
-    # A block is checked as if its warps filled all sub-partitions evenly (cuda_occupancy.h: "hardware check").
+    # A block is checked as if its warps filled all sub-partitions evenly ("hardware check" there).
     if per_warp * _round_up(warps, SUB_PARTITIONS) > whole:
         return 0, why
     return held // warps, why

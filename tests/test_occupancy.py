@@ -46,7 +46,7 @@ def test_what_nsight_compute_said_on_an_h200(case):
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
 def test_the_shared_memory_limit_is_exact_for_a_carve_out_that_costs_no_occupancy(case):
-    """ncu's limit is for the carve-out the driver chose, which these data lack: one of the list must give it."""
+    """ncu's limit is for the carve-out the driver chose, not in these data: one of the list must fit."""
     arguments, reported = case_arguments(case), case["counters"]["launch__occupancy_limit_shared_mem"]
     chosen = [
         found
