@@ -62,11 +62,11 @@ _STD_HOMES = {"numeric_limits": "limits", "is_same": "type_traits", "swap": "uti
 _PHRASES = {
     'name followed by "::" must be a class or namespace': "NVRTC has no std::; use cuda::std:: after "
     "#include <cuda/std/...>",
-    "without execution space annotations": "put __device__ before a function that kernels call; host functions "
-    "cannot be compiled here",
+    "without execution space annotations": "put __device__ before a function that kernels call; host "
+    "functions cannot be compiled here",
     "nv_mangled_name": "a name expression names a kernel as C++ would write it, e.g. 'scale<float>'",
-    "uses too much shared data": "a kernel's own shared arrays may have 48 KB; for more use extern __shared__, "
-    "pass shared_mem= and set kernel.max_dynamic_shared_size_bytes",
+    "uses too much shared data": "a kernel's own shared arrays may have 48 KB; for more use extern "
+    "__shared__, pass shared_mem= and set kernel.max_dynamic_shared_size_bytes",
     "unrecognized option": "options are a tuple of NVRTC options, e.g. ('-std=c++17', '-DTILE=16')",
 }
 

@@ -123,8 +123,8 @@ def _check_shared(name: str, static: int, dynamic: int, allowed: int | None, gpu
         )
     if dynamic > allowed:
         raise LaunchError(
-            f"{name}: {_parts(static, dynamic)} of shared memory per block; unless more is asked for, the limit "
-            f"is {gpu.shared_per_block} bytes (48 KB), and max_dynamic_shared_size_bytes is {allowed}. "
+            f"{name}: {_parts(static, dynamic)} of shared memory per block; unless more is asked for, the "
+            f"limit is {gpu.shared_per_block} bytes (48 KB), and max_dynamic_shared_size_bytes is {allowed}. "
             f"Set kernel.max_dynamic_shared_size_bytes = {dynamic} before the launch "
             f"({gpu.name} allows up to {gpu.shared_per_block_optin - static})"
         )

@@ -1,6 +1,7 @@
 """RawKernel: CuPy's class, with the emulator behind it."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,22 @@ def compile_like_cupy(code: str, options: tuple[str, ...], name_expressions: tup
         warn_author("-ftz=false has no effect in RawKernel: CuPy adds -ftz=true after your options")
         options = (*options, "-ftz=true")
     return compile_source(code, options, name_expressions)
+
+
+def load_program(ptx: str, entry: str) -> Any:
+    """``codegen.load``; all kernels of one PTX text share its ``__device__`` variables, as in CuPy."""
+    from .codegen import load
+
+    program = load(ptx, entry)
+    for name, own in program.buffers.items():
+        program.buffers[name] = module_variables(ptx).setdefault(name, own)
+    return program
+
+
+@lru_cache(maxsize=256)
+def module_variables(ptx: str) -> dict[str, np.ndarray]:
+    """Bytes of the ``__device__`` and ``__constant__`` variables of a module, filled by ``load_program``."""
+    return {}
 
 
 class RawKernel:
@@ -110,10 +127,8 @@ class RawKernel:
 
     @property
     def program(self) -> Any:
-        """The executable form of the kernel (``codegen.load``)."""
-        from .codegen import load
-
-        return load(self.compiled.ptx, self.name)
+        """The executable form of the kernel (``codegen.load``); module variables are those of its module."""
+        return load_program(self.compiled.ptx, self.name)
 
     @property
     def kernel(self) -> "RawKernel":

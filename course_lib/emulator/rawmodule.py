@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from .compile import Compiled
-from .errors import UnsupportedError
-from .rawkernel import RawKernel, check_constructor, compile_like_cupy
+from .errors import EmulatorError, UnsupportedError
+from .rawkernel import RawKernel, check_constructor, compile_like_cupy, load_program, module_variables
 
 
 class RawModule:
@@ -65,6 +65,11 @@ class RawModule:
 
         ``cp.ndarray(shape, dtype, memptr)`` makes a typed array of it, as in CuPy.
         """
-        from .codegen import global_bytes
-
-        return global_bytes(self.module.ptx, name)
+        compiled = self.module
+        for entry in compiled.entries[:1]:
+            load_program(compiled.ptx, entry)
+        variables = module_variables(compiled.ptx)
+        wanted = compiled.lowered.get(name, name)
+        if wanted not in variables:
+            raise EmulatorError(f"no variable {name!r} in the module; it has {sorted(variables) or 'none'}")
+        return variables[wanted]

@@ -98,10 +98,10 @@ def _parameter(text: str) -> SourceParameter | None:
     text, arrays = re.subn(r"\[[^\]]*\]\s*$", "", text)
     const = bool(re.search(r"\bconst\b", text.split("*")[0]))
     plain = " ".join(_QUALIFIERS.sub(" ", text).split())
-    match = re.search(r"([A-Za-z_]\w*)\s*$", plain)
-    if not match or "(" in plain:
+    match = re.search(r"([A-Za-z_]\w*)$", plain)
+    if not plain or "(" in plain:
         return None
-    name, ctype = match.group(1), plain[: match.start()].strip()
+    name, ctype = (match.group(), plain[: match.start()].strip()) if match else ("", plain)
     if not ctype or name in _TYPE_WORDS:  # an unnamed parameter
         name, ctype = "", plain
     ctype = ctype.replace(" *", "*").replace("* ", "*") + "*" * arrays

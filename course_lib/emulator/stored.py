@@ -74,20 +74,18 @@ def note(compiled: "Compiled") -> None:
 
 
 def record_notebooks(notebooks: list[Path], folder: Path = FOLDER) -> int:
-    """Run notebooks on the emulator, keep the PTX of their kernels; returns the number of entries.
-
-    Entries that no notebook uses any more are removed when all notebooks are run.
-    """
+    """Run notebooks on the emulator, keep the PTX of their kernels; returns the number of entries."""
     import nbformat
     from nbclient import NotebookClient
 
     before = os.environ.copy()
-    os.environ.update({RECORD: str(folder.resolve()), "COURSE_BACKEND": "emulator"})
+    path = os.pathsep.join(filter(None, [str(FOLDER.parents[1]), before.get("PYTHONPATH")]))
+    os.environ.update({RECORD: str(folder.resolve()), "COURSE_BACKEND": "emulator", "PYTHONPATH": path})
     try:
         for path in notebooks:
             notebook = nbformat.read(path, as_version=4)
             resources = {"metadata": {"path": str(path.parent)}}
-            NotebookClient(notebook, timeout=600, resources=resources, allow_errors=True).execute()
+            NotebookClient(notebook, timeout=600, resources=resources).execute()
             print(f"{path.name}: kernels kept", file=sys.stderr)
     finally:
         os.environ.clear()
@@ -96,7 +94,7 @@ def record_notebooks(notebooks: list[Path], folder: Path = FOLDER) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line: notebooks to run (default: all), ``--folder`` to write to."""
+    """Command line: notebooks to run (default: all, dropping entries none uses), ``--folder`` to write to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "notebooks", nargs="*", type=Path, help="default: all of notebooks/ and its solutions"
