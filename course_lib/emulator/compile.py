@@ -84,14 +84,14 @@ def _text(source: object) -> str:
 
 @lru_cache(maxsize=1)
 def _nvrtc() -> Any:
-    """The binding with its library loaded, or None."""
+    """The binding with the library of its wheel loaded, or None."""
     try:
         from cuda.bindings import nvrtc
 
-        nvrtc.nvrtcVersion()
-    except Exception:  # no binding, no library, or one of another major version
+        major = nvrtc.nvrtcVersion()[1]
+    except Exception:  # no binding or no library
         return None
-    return nvrtc
+    return nvrtc if major in toolkit.nvrtc_majors() else None
 
 
 def _load_stored(source: str, options: tuple[str, ...], name_expressions: tuple[str, ...]) -> Compiled:
