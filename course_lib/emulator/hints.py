@@ -6,7 +6,7 @@ from .toolkit import wheel_of_header
 
 # host header -> header of CUDA's own standard library that has the names
 STD_HEADERS = {
-    "cfloat": "cfloat", "float.h": "cfloat", "climits": "climits", "limits.h": "climits", "limits": "limits",
+    "cfloat": "limits", "float.h": "limits", "climits": "climits", "limits.h": "climits", "limits": "limits",
     "type_traits": "type_traits", "cstdint": "cstdint", "stdint.h": "cstdint", "cstddef": "cstddef",
     "stddef.h": "cstddef", "array": "array", "tuple": "tuple", "utility": "utility", "algorithm": "algorithm",
     "complex": "complex", "functional": "functional", "initializer_list": "initializer_list",
@@ -28,16 +28,16 @@ _BUILT_IN = {
 _HOST_ONLY = frozenset(
     ("iostream", "vector", "string", "map", "set", "fstream", "sstream", "memory", "thread", "random")
 )
+_LIMITS = "#include <cuda/std/limits> and cuda::std::numeric_limits"
 _INFINITY = "__int_as_float(0x7f800000)"
 NAMES = {
-    "INFINITY": f"write {_INFINITY}, or #include <cuda/std/limits> and "
-    "cuda::std::numeric_limits<float>::infinity()",
+    "INFINITY": f"write {_INFINITY}, or {_LIMITS}<float>::infinity()",
     "HUGE_VALF": f"write {_INFINITY}",
     "NAN": 'write nanf("")',
-    "FLT_MAX": "write 3.402823466e+38f, or #include <cuda/std/cfloat>",
-    "FLT_MIN": "write 1.175494351e-38f, or #include <cuda/std/cfloat>",
-    "FLT_EPSILON": "write 1.192092896e-07f, or #include <cuda/std/cfloat>",
-    "DBL_MAX": "write 1.7976931348623157e+308, or #include <cuda/std/cfloat>",
+    "FLT_MAX": f"write 3.402823466e+38f, or {_LIMITS}<float>::max()",
+    "FLT_MIN": f"write 1.175494351e-38f, or {_LIMITS}<float>::min()",
+    "FLT_EPSILON": f"write 1.192092896e-07f, or {_LIMITS}<float>::epsilon()",
+    "DBL_MAX": f"write 1.7976931348623157e+308, or {_LIMITS}<double>::max()",
     "INT_MAX": "write 2147483647, or #include <cuda/std/climits>",
     "INT_MIN": "write (-2147483647 - 1), or #include <cuda/std/climits>",
     "UINT_MAX": "write 4294967295u, or #include <cuda/std/climits>",

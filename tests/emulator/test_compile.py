@@ -81,7 +81,7 @@ def test_error_names_the_line_of_the_source():
 @pytest.mark.parametrize(
     ("before", "body", "advice"),
     [
-        ("#include <cfloat>", "y[0] = 1;", "<cuda/std/cfloat>"),
+        ("#include <cfloat>", "y[0] = 1;", "<cuda/std/limits>"),
         ("#include <type_traits>", "y[0] = 1;", "<cuda/std/type_traits>"),
         ("#include <limits>", "y[0] = 1;", "<cuda/std/limits>"),
         ("#include <cmath>", "y[0] = 1;", "built in"),
@@ -110,8 +110,8 @@ def test_hint(before, body, advice):
 
 
 def test_what_the_hints_say_compiles():
-    body = 'y[0] = __int_as_float(0x7f800000); y[1] = nanf(""); y[2] = FLT_MAX; y[3] = max(1, 2);'
-    includes = "#include <cuda/std/cfloat>\n#include <cuda/std/climits>\n#include <cuda/std/cstdint>"
+    body = 'y[0] = __int_as_float(0x7f800000); y[1] = nanf(""); y[2] = cuda::std::numeric_limits<float>::max(); y[3] = max(1, 2);'
+    includes = "#include <cuda/std/limits>\n#include <cuda/std/climits>\n#include <cuda/std/cstdint>"
     body += "y[4] = INT_MAX; cuda::std::uint32_t i = 5; y[i] = UINT_MAX;"
     assert compile_source(kernel(body, includes)).entries == ["k"]
     folders = toolkit.include_dirs(13)
