@@ -1,0 +1,231 @@
+"""Exercises: a specification in NumPy, a stub to fill in, and ``check``, which judges the reader's kernel.
+
+A kernel is judged by the emulator on every machine, GPU or not, so the verdict is the same everywhere.
+"""
+
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .emulator import RawKernel
+from .emulator.errors import DeadlockError, EmulatorError, HazardWarning, MemoryAccessError
+from .pictures.style import number_text
+from .profile import profile
+from .promises import Promise
+
+# kind of hazard -> what to try
+NEXT_STEP = {
+    "shared race": "Put a barrier between the store and what another thread does with the same word.",
+    "global race": "Let one thread only write each element, or use an atomic operation.",
+    "uninitialised read": "Write every element before any thread reads it; check the loop that does.",
+    "divergent barrier": "Move the barrier out of the branch, so that every thread of the block reaches it.",
+    "inactive lane": "Let all 32 lanes take part in the shuffle or vote, and mask its result afterwards.",
+    "division by zero": "Guard the division, or the threads that need not do it.",
+}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One run of the reader's kernel: ``kernel(grid, block, args, shared_mem=shared_mem)``.
+
+    ``output``: the array among ``args`` that the kernel fills. ``inputs``: what the specification is called
+    with; it returns what ``output`` must hold. ``promised``: whether the counter promises hold for this
+    shape.
+    """
+
+    grid: tuple
+    block: tuple
+    args: tuple
+    output: np.ndarray
+    inputs: tuple
+    shared_mem: int = 0
+    promised: bool = True
+
+
+@dataclass
+class Exercise:
+    """What the reader must write and how it is judged.
+
+    ``name``: unique, also the folder of its wrong kernels. ``task``: one or two sentences. ``entry``: the
+    kernel's name. ``spec``: NumPy function of ``Launch.inputs``. ``launch``: function from the sizes of a
+    case to a `Launch`. ``cases``: sizes, ragged ones too, such as ``{"rows": 33, "columns": 65}``.
+    ``stub``: source the reader starts from; ``solution``: one that passes. ``promises``: bounds on
+    counters. ``hints``: shown one by one by ``hint()``. ``rtol``: relative and absolute tolerance of a
+    floating-point answer. ``picture``: optional function that draws what is asked for.
+    """
+
+    name: str
+    task: str
+    entry: str
+    spec: Callable
+    launch: Callable[..., Launch]
+    cases: Sequence[Mapping]
+    stub: str
+    solution: str
+    promises: Sequence[Promise] = ()
+    hints: Sequence[str] = ()
+    rtol: float = 1e-5
+    options: tuple[str, ...] = ()
+    picture: Callable | None = None
+    _shown: int = field(default=0, repr=False)
+
+    def hint(self) -> None:
+        """Print the next hint."""
+        if self._shown == len(self.hints):
+            print("No more hints. The solutions are in notebooks/solutions.")
+            return
+        self._shown += 1
+        print(f"Hint {self._shown} of {len(self.hints)}: {self.hints[self._shown - 1]}")
+
+    def __repr__(self) -> str:
+        lines = [f"Exercise {self.name}: {self.task}", f"  kernel: {self.entry}"]
+        lines += [f"  shapes: {'; '.join(size_text(case) for case in self.cases)}"]
+        lines += [f"  promise: {p.text} {p.relation} {_bound_text(p)}" for p in self.promises]
+        return "\n".join(lines)
+
+
+def size_text(case: Mapping) -> str:
+    """{"rows": 3, "columns": 4} -> "rows=3, columns=4"."""
+    return ", ".join(f"{name}={value}" for name, value in case.items())
+
+
+def _bound_text(promise: Promise) -> str:
+    return "the ideal" if callable(promise.bound) or isinstance(promise.bound, str) else f"{promise.bound:g}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What ``check`` found; a reason is solved, unsolved, error, hazard, wrong answer or counter."""
+
+    solved: bool
+    reason: str
+    message: str
+
+    def _ipython_display_(self) -> None:
+        """Nothing: ``check`` has printed the message already."""
+
+
+def check(exercise: Exercise, kernel: object) -> Verdict:
+    """Judge a kernel (a source string, or a RawKernel of CuPy or the emulator), print what to do next.
+
+    It must give the right answer for every case, without hazards, and keep the promises. Never raises for
+    what the kernel does wrong.
+    """
+    source = kernel if isinstance(kernel, str) else getattr(kernel, "code", None)
+    if not isinstance(source, str):
+        raise TypeError(f"check takes a CUDA source string or a RawKernel, not {type(kernel).__name__}")
+    if is_stub(source, exercise):
+        message = f"not solved yet: fill in {exercise.entry!r}, then run this cell again.\n{exercise.task}"
+        verdict = Verdict(False, "unsolved", message + "\nStuck? Call hint() on the exercise.")
+    else:
+        options = getattr(kernel, "options", ()) or exercise.options
+        verdict = _judge(exercise, RawKernel(source, getattr(kernel, "name", exercise.entry), options))
+    print(verdict.message)
+    return verdict
+
+
+def is_stub(source: str, exercise: Exercise) -> bool:
+    """Whether the source does what the stub does: equal but for comments and white space."""
+    return code_only(source) == code_only(exercise.stub)
+
+
+def code_only(source: str) -> str:
+    """The source without comments and white space."""
+    return re.sub(r"\s+", "", re.sub(r"//[^\n]*|/\*.*?\*/", "", source, flags=re.DOTALL))
+
+
+def _judge(exercise: Exercise, kernel: RawKernel) -> Verdict:
+    """The first thing that is wrong, or a verdict that it is solved, with the counters promised."""
+    report: list[str] = []
+    for case in exercise.cases:
+        wrong = _judge_case(exercise, kernel, case, report)
+        if wrong is not None:
+            return wrong
+    shapes = f"{len(exercise.cases)} shape{'s' * (len(exercise.cases) != 1)}"
+    lines = [f"solved: right answer for {shapes}, no hazard.", *dict.fromkeys(report)]
+    return Verdict(True, "solved", "\n".join(lines))
+
+
+def _judge_case(exercise: Exercise, kernel: RawKernel, case: Mapping, report: list[str]) -> Verdict | None:
+    """Judge one shape; kept promises are added to ``report``."""
+    launch = exercise.launch(**case)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HazardWarning)  # reported below, as a verdict
+            counted = profile(kernel, launch.grid, launch.block, launch.args, launch.shared_mem)
+            if counted.hazards:
+                return _hazard(counted.hazards, case)
+            expected = np.asarray(exercise.spec(*launch.inputs))
+            kernel(launch.grid, launch.block, launch.args, shared_mem=launch.shared_mem)
+    except EmulatorError as error:
+        return _error(error, case)
+    return _compare(exercise, launch, expected, case) or _promises(exercise, launch, counted, case, report)
+
+
+def _verdict(reason: str, case: Mapping, what: str, then: str = "") -> Verdict:
+    lines = [f"{reason}, for {size_text(case)}: {what}"] + ([f"Next: {then}"] if then else [])
+    return Verdict(False, reason, "\n".join(lines))
+
+
+def _error(error: EmulatorError, case: Mapping) -> Verdict:
+    """What stopped the kernel: a fault a GPU would have too is a hazard, anything else an error."""
+    if isinstance(error, MemoryAccessError):
+        step = "Guard the access: only threads whose index lies inside the array may touch it."
+        return _verdict("hazard", case, str(error), step)
+    if isinstance(error, DeadlockError):
+        return _verdict("hazard", case, str(error), NEXT_STEP["divergent barrier"])
+    return _verdict("error", case, f"{type(error).__name__}: {error}")
+
+
+def _hazard(hazards: list, case: Mapping) -> Verdict:
+    """The first hazard, and how many kinds more there are."""
+    first = hazards[0]
+    more = f" ({len(hazards) - 1} more)" if len(hazards) > 1 else ""
+    return _verdict("hazard", case, f"{first}{more}", NEXT_STEP.get(first.kind, ""))
+
+
+def _compare(exercise: Exercise, launch: Launch, expected: np.ndarray, case: Mapping) -> Verdict | None:
+    """None if the output is right, else the first element that is not."""
+    got = launch.output
+    if expected.shape != got.shape:
+        raise ValueError(
+            f"{exercise.name}: the specification gives shape {expected.shape}, the output has {got.shape}"
+        )
+    tolerance = exercise.rtol if got.dtype.kind == "f" else 0
+    bad = ~np.isclose(got, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+    if not bad.any():
+        return None
+    where = np.unravel_index(int(bad.argmax()), bad.shape)
+    index = ", ".join(map(str, where))
+    what = (
+        f"{number_text(bad.sum())} of {number_text(bad.size)} elements differ; "
+        f"first at [{index}]: expected {float(expected[where]):g}, got {float(got[where]):g}."
+    )
+    return _verdict("wrong answer", case, what, _answer_advice(exercise, got[where], case))
+
+
+def _answer_advice(exercise: Exercise, got: np.generic, case: Mapping) -> str:
+    """What a wrong element hints at."""
+    if np.isnan(got):
+        return "NaN marks what was never written: does some thread write this element?"
+    if case is not exercise.cases[0]:
+        return f"{size_text(exercise.cases[0])} was right: look at the threads at the edge of this shape."
+    return "Work out by hand which thread writes this element, and what it reads."
+
+
+def _promises(
+    exercise: Exercise, launch: Launch, counted: Mapping, case: Mapping, report: list[str]
+) -> Verdict | None:
+    """None if every promise is kept for this shape, else the first broken one."""
+    for promise in exercise.promises if launch.promised else ():
+        value, bound, kept = promise.read(counted)
+        said = (
+            f"{promise.text}: counted {number_text(value)}, promised {promise.relation} {number_text(bound)}"
+        )
+        if not kept:
+            return _verdict("counter", case, f"the answer is right, but {said}.", promise.advice)
+        report.append(f"{said} ({size_text(case)})")
+    return None

@@ -1,0 +1,181 @@
+"""Every exercise: the stub is not accepted, the solution is, each wrong kernel is rejected as written in it.
+
+A wrong kernel is `wrong_kernels/<exercise>/<name>.cu`; its first line is `// rejected: <reason> — <why>`.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from course_lib.chapters import all_exercises
+from course_lib.exercises import Exercise, Launch, Verdict, check
+from course_lib.promises import at_least, at_most, exactly, ratio
+
+WRONG = Path(__file__).parent / "wrong_kernels"
+LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+
+HEAD = 'extern "C" __global__ void twice(float *y, const float *x, int n) {\n'
+STUB = HEAD + "    // your code here\n}\n"
+SOLUTION = (
+    HEAD + "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) y[i] = 2.0f * x[i];\n}\n"
+)
+
+
+def launch_twice(n: int) -> Launch:
+    x = np.arange(n, dtype=np.float32)
+    y = np.full(n, np.nan, np.float32)
+    return Launch(grid=(-(-n // 128),), block=(128,), args=(y, x, np.int32(n)), output=y, inputs=(x,))
+
+
+def sample() -> Exercise:
+    return Exercise(
+        name="sample_twice",
+        task="Store 2 * x[i] in y[i] for all n elements.",
+        entry="twice",
+        spec=lambda x: 2 * x,
+        launch=launch_twice,
+        cases=[{"n": 512}, {"n": 1000}, {"n": 31}],
+        stub=STUB,
+        solution=SOLUTION,
+        promises=[
+            at_most(
+                "sectors per load request",
+                ratio(LD_SECTORS, LD_REQUESTS),
+                4,
+                "Let neighbours read neighbours.",
+            )
+        ],
+        hints=["Which element is thread i's?", "Guard the last block."],
+    )
+
+
+EXERCISES = {**all_exercises(), "sample_twice": sample()}
+REJECTED = sorted(WRONG.glob("*/*.cu"))
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_stub_is_not_accepted(name, capsys):
+    verdict = check(EXERCISES[name], EXERCISES[name].stub)
+    assert (verdict.solved, verdict.reason) == (False, "unsolved")
+    assert capsys.readouterr().out.startswith("not solved yet")
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_solution_is_accepted(name):
+    verdict = check(EXERCISES[name], EXERCISES[name].solution)
+    assert (verdict.solved, verdict.reason) == (True, "solved"), verdict.message
+
+
+@pytest.mark.parametrize("path", REJECTED, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_wrong_kernel_is_rejected_for_the_written_reason(path):
+    source = path.read_text(encoding="utf-8")
+    prefix, reason_and_why = source.split("\n", 1)[0].split(": ", 1)
+    reason, why = reason_and_why.split(" — ", 1)
+    assert prefix == "// rejected"
+    assert why
+    verdict = check(EXERCISES[path.parent.name], source)
+    assert not verdict.solved
+    assert verdict.reason == reason, verdict.message
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_exercise_is_complete(name):
+    exercise = EXERCISES[name]
+    assert len(list((WRONG / name).glob("*.cu"))) >= 3
+    assert len(exercise.cases) >= 2
+    assert exercise.hints
+    assert exercise.promises
+    assert "// your code here" in exercise.stub
+
+
+def message(source: str) -> str:
+    return check(sample(), source).message
+
+
+def test_messages_say_what_is_wrong_and_what_next():
+    wrong = {
+        path.stem: message(path.read_text(encoding="utf-8")) for path in (WRONG / "sample_twice").glob("*.cu")
+    }
+    assert "n=512" in wrong["last_element_missing"]
+    assert "1 of 512 elements differ; first at [511]: expected 1022, got nan" in wrong["last_element_missing"]
+    assert "Next: NaN marks what was never written" in wrong["last_element_missing"]
+    assert "promised at most 4" in wrong["strided"]
+    assert "Next: Let neighbours read neighbours." in wrong["strided"]
+    assert "n=1000" in wrong["no_bounds_check"]
+    assert "Next: Guard the access" in wrong["no_bounds_check"]
+    assert "global race" in wrong["second_writer"]
+    assert "CompileError" in wrong["missing_semicolon"]
+
+
+def test_a_shape_that_fails_after_others_passed_points_to_the_edge():
+    source = SOLUTION.replace("2.0f * x[i]", "(n % 128 ? 3.0f : 2.0f) * x[i]")
+    assert "n=512 was right: look at the threads at the edge" in message(source)
+
+
+def test_solved_message_lists_the_counters():
+    text = message(SOLUTION)
+    assert text.startswith("solved: right answer for 3 shapes, no hazard.")
+    assert "sectors per load request: counted 4, promised at most 4 (n=512)" in text
+
+
+def test_a_comment_or_space_does_not_turn_a_stub_into_an_attempt():
+    assert check(sample(), STUB.replace("your code here", "hmm") + "\n/* not\nyet */").reason == "unsolved"
+    assert check(sample(), SOLUTION.replace("int i", "// your code here\n    int i")).reason == "solved"
+
+
+def test_check_takes_a_raw_kernel_and_refuses_anything_else():
+    from course_lib.emulator import RawKernel
+
+    assert check(sample(), RawKernel(SOLUTION, "twice")).solved
+    with pytest.raises(TypeError, match="not int"):
+        check(sample(), 3)
+
+
+def test_a_kernel_of_another_name_is_an_error():
+    assert check(sample(), SOLUTION.replace("twice", "thrice")).reason == "error"
+
+
+def test_integers_are_compared_exactly():
+    big = 10**7
+
+    def launch(n: int) -> Launch:
+        y = np.zeros(n, np.int32)
+        return Launch((1,), (n,), (y,), y, (n,))
+
+    exercise = sample()
+    exercise.entry, exercise.launch, exercise.promises = "twice", launch, []
+    exercise.cases, exercise.spec = [{"n": 4}], lambda n: np.full(n, big, np.int32)
+    source = 'extern "C" __global__ void twice(int *y) { y[threadIdx.x] = %d; }'
+    assert check(exercise, source % big).solved
+    assert check(exercise, source % (big + 1)).reason == "wrong answer"
+
+
+def test_hints_come_one_by_one(capsys):
+    exercise = sample()
+    for _ in range(3):
+        exercise.hint()
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "Hint 1 of 2: Which element is thread i's?"
+    assert out[1].startswith("Hint 2 of 2")
+    assert out[2].startswith("No more hints")
+
+
+def test_promises_compare_metrics_numbers_and_functions():
+    profile = {"a": 8, "b": 2, "c": 0}
+    assert at_most("", "a", 8).read(profile) == (8, 8, True)
+    assert at_most("", "a", "b").read(profile) == (8, 2, False)
+    assert exactly("", ratio("a", "b"), 4).read(profile) == (4, 4, True)
+    assert at_least("", "b", lambda p: p["a"]).read(profile) == (2, 8, False)
+    assert ratio("a", "c")(profile) == 0
+
+
+def test_a_verdict_and_an_exercise_in_words(capsys):
+    assert Verdict(True, "solved", "x")._ipython_display_() is None
+    assert repr(sample()).splitlines() == [
+        "Exercise sample_twice: Store 2 * x[i] in y[i] for all n elements.",
+        "  kernel: twice",
+        "  shapes: n=512; n=1000; n=31",
+        "  promise: sectors per load request at most 4",
+    ]
