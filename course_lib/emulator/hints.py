@@ -8,7 +8,7 @@ from .toolkit import wheel_of_header
 STD_HEADERS = {
     "cfloat": "limits", "float.h": "limits", "climits": "climits", "limits.h": "climits", "limits": "limits",
     "type_traits": "type_traits", "cstdint": "cstdint", "stdint.h": "cstdint", "cstddef": "cstddef",
-    "stddef.h": "cstddef", "array": "array", "tuple": "tuple", "utility": "utility", "algorithm": "algorithm",
+    "stddef.h": "cstddef", "array": "array", "tuple": "tuple", "utility": "utility",
     "complex": "complex", "functional": "functional", "initializer_list": "initializer_list",
     "numeric": "numeric", "bit": "bit", "optional": "optional", "span": "span", "concepts": "concepts",
     "atomic": "atomic", "chrono": "chrono",
@@ -16,6 +16,7 @@ STD_HEADERS = {
 _BUILT_IN = {
     "cmath": "sqrtf, expf, fmaf and the rest are built in (std:: names: #include <cuda/std/cmath>)",
     "math.h": "sqrtf, expf, fmaf and the rest are built in",
+    "algorithm": "max and min are built in",
     "cstdio": "printf is built in",
     "stdio.h": "printf is built in",
     "cassert": "assert is built in",
