@@ -17,7 +17,8 @@ _EXPORTS = {
     "device": "gpus",
     "doctor": "doctor",
     "explore": "sliders",
-    "predict": "exercises",
+    "predict": "predictions",
+    "reveal": "predictions",
     "check": "exercises",
 }
 __all__ = list(_EXPORTS)
