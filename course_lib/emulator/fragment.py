@@ -145,8 +145,8 @@ class Fragment:
             space, address = self._resolve(address)
             if space == "mixed":
                 return self._mixed_load(address, offset, dtype, count, site)
-        view, first, indices, _ = self._locate(space, address, offset, dtype, count, site)
-        self.chunk.observe(self, space, address, offset, dtype.itemsize * count, site, False, None)
+        view, first, indices, region = self._locate(space, address, offset, dtype, count, site)
+        self.chunk.observe(self, space, address, offset, dtype.itemsize * count, site, False, None, region)
         values = [view[first + k] if type(indices) is int else view[first + k :].take(indices) for k in range(count)]
         return values[0] if count == 1 else values
 
@@ -159,7 +159,7 @@ class Fragment:
         view, first, indices, region = self._locate(space, address, offset, dtype, len(values), site)
         if region is not None and not region.writable:
             self._refuse_store(region.name, site)
-        self.chunk.observe(self, space, address, offset, dtype.itemsize * len(values), site, True, values[0])
+        self.chunk.observe(self, space, address, offset, dtype.itemsize * len(values), site, True, values[0], region)
         for k, value in enumerate(values):
             if type(indices) is int and np.ndim(value) == 0:
                 view[first + k] = value
@@ -214,7 +214,7 @@ class Fragment:
         view, first, indices, region = self._locate(space, address, offset, dtype, 1, site)
         if region is not None and not region.writable:
             self._refuse_store(region.name, site)
-        self.chunk.observe(self, "atomic " + space, address, offset, dtype.itemsize, site, True, None)
+        self.chunk.observe(self, "atomic " + space, address, offset, dtype.itemsize, site, True, None, region)
         places = np.broadcast_to(indices, self.lanes.shape).ravel() + first
         values = [np.broadcast_to(value, self.lanes.shape).ravel() for value in operands]
         old = np.empty(len(places), dtype)

@@ -20,7 +20,7 @@ from .errors import EmulatorError, StepBudgetError
 from .fragment import Fragment
 from .hazards import HazardLog, SharedShadow
 from .lanes import Geometry, LaneSet
-from .memory import GlobalMemory, poisoned
+from .memory import GlobalMemory, Region, poisoned
 from .tally import Tally
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class Launch:
     """One kernel launch: memory map, parameters, limits and what is being observed."""
 
     def __init__(self, program: Program, geometry: Geometry, parameters: list, shared_mem: int,
-                 observe: bool, step_budget: int) -> None:  # fmt: skip
+                 widths: dict[int, int] | None, step_budget: int) -> None:  # fmt: skip
+        observe = widths is not None
         self.program = program
         self.geometry = geometry
         self.shared_size = program.static_shared + shared_mem
@@ -56,7 +57,7 @@ class Launch:
         self.symbols = program.map_variables(self.memory)
         self.values = self._pack(parameters)
         self._cache: dict[tuple[int, str], np.generic] = {}
-        self.tally = Tally(len(program.blocks)) if observe else None
+        self.tally = Tally(len(program.blocks), widths) if observe else None
         self.hazards = HazardLog(program.kernel, geometry) if observe else None
         self.steps_left = step_budget
         self.step_budget = step_budget
@@ -77,9 +78,6 @@ class Launch:
         if key not in self._cache:
             self._cache[key] = np.frombuffer(self.values, np.dtype(dtype), 1, offset)[0]
         return self._cache[key]
-
-    def finished(self) -> None:
-        """Copy module variables the kernel may have changed back to the program."""
 
 
 class Chunk:
@@ -272,10 +270,12 @@ class Chunk:
     # -- observing ------------------------------------------------------------
 
     def observe(self, fragment: Fragment, space: str, address, offset: int, width: int, site: int,
-                store: bool, value) -> None:  # noqa: ANN001  # fmt: skip
+                store: bool, value, region: Region | None) -> None:  # noqa: ANN001  # fmt: skip
         """A memory access is about to happen: count it and check it."""
         if self.tally is None:
             return
+        if region is not None:
+            self.tally.touch(address, offset, region, store)
         self.tally.access(fragment, space, address, offset, width, site, store)
         if self.shadow is not None and space == "shared":
             plain = address.lanes() if hasattr(address, "lanes") else address
@@ -294,13 +294,14 @@ class Chunk:
 
 
 def launch(program: Program, grid: tuple[int, int, int], block: tuple[int, int, int], parameters: list,
-           shared_mem: int = 0, *, observe: bool = False, step_budget: int = STEP_BUDGET,
+           shared_mem: int = 0, *, observe: dict[int, int] | None = None, step_budget: int = STEP_BUDGET,
            seed: int | None = None) -> Launch:  # fmt: skip
     """Run a kernel to its end.
 
     `parameters`: per kernel parameter the raw bytes of its exact size, or a NumPy array, passed as a
     pointer to its first element and changed in place. `shared_mem`: dynamic shared memory in bytes.
-    `observe` turns counters and hazard checks on; they are in the returned `Launch`. `seed` shuffles
+    `observe` turns counters and hazard checks on; they are in the returned `Launch`. It is the table of
+    `merged.sass_widths`, empty where every access is counted as the PTX has it. `seed` shuffles
     the order of blocks. Raises MemoryAccessError, DeadlockError, StepBudgetError.
     """
     geometry = Geometry(grid, block)

@@ -40,6 +40,7 @@ class Tally:
     """All counts of one launch."""
 
     block_count: int
+    widths: dict[int, int] = field(default_factory=dict)  # accesses that ptxas joined or dropped (merged.py)
     sites: dict[int, SiteTally] = field(default_factory=dict)
     touched: dict[tuple[bool, int], np.ndarray] = field(default_factory=dict)
 
@@ -61,16 +62,25 @@ class Tally:
 
     def access(self, fragment: Fragment, space: str, address, offset: int, width: int, site: int, store: bool) -> None:  # noqa: ANN001
         """One memory instruction was executed by the fragment's lanes."""
+        if site in self.widths:
+            width = self.widths[site]
+            if width == 0:
+                return
+            first = address.base.low + address.offset if type(address) is Address else int(address)
+            offset -= (first + offset) % width
         tally = self.sites.get(site)
         if tally is None:
             tally = self.sites[site] = SiteTally(space, store)
+        tally.lanes += fragment.lanes.count
+        if space.endswith("local"):
+            tally.requests += fragment.lanes.warp_count
+            return
         counted = self._counted(fragment, space, address, offset, width, store)
         for name, number in counted:
             if name == "ways":
                 tally.ways = max(tally.ways, number)
             else:
                 setattr(tally, name, getattr(tally, name) + number)
-        tally.lanes += fragment.lanes.count
 
     def _counted(self, fragment: Fragment, space: str, address, offset: int, width: int, store: bool) -> tuple:  # noqa: ANN001
         if type(address) is not Address:
