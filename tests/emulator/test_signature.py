@@ -1,5 +1,8 @@
 """Parameter lists read from CUDA source."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from course_lib.emulator.signature import parse_signature
@@ -51,3 +54,11 @@ def test_const_of_a_signature_is_that_of_the_data():
         "__global__ void k(float* const a, const float* b, float const* c, float* d) {}", "k"
     )
     assert [p.const for p in found] == [False, True, True, False]
+
+
+def test_every_kernel_of_the_h200_data_can_be_read():
+    cases = json.loads((Path(__file__).parents[1] / "data/h200/cases.json").read_text())
+    for case in cases:
+        found = parse_signature(case["source"], case["kernel"])
+        kinds = [argument[0] != "scalar" for argument in case["arguments"]]
+        assert [p.pointer for p in found] == kinds, case["case"]
