@@ -31,8 +31,8 @@ class Rendered:
     @property
     def total_height(self) -> int:
         """Pixels that picture and text need, roughly."""
-        lines = self.html.count("\n") + self.html.count("<tr") + self.html.count("<p") + bool(self.html)
-        return self.height + 22 * lines + 16
+        lines = self.html.count("\n") + 1.4 * self.html.count("<tr") + self.html.count("<p") + bool(self.html)
+        return self.height + round(22 * lines) + 16
 
 
 def call_and_render(function: Callable, values: dict, pool: list[Figure]) -> Rendered:

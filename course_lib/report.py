@@ -28,6 +28,8 @@ PLAIN_NAMES = {
     "smsp__inst_executed.sum": "PTX instructions, per warp",
     "smsp__thread_inst_executed.sum": "PTX instructions, per thread",
     "smsp__thread_inst_executed_per_inst_executed.ratio": "active lanes per instruction",
+    "course__shared_ways.max": "worst bank conflict (n-way)",
+    "course__atomics_global.sum": "atomic requests",
     "course__branches.sum": "branches",
     "course__branches_divergent.sum": "divergent branches",
     "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum": "float additions",
@@ -37,6 +39,7 @@ PLAIN_NAMES = {
     "course__unique_dram_bytes_st": "distinct bytes stored (whole sectors)",
     "launch__registers_per_thread": "registers per thread",
     "launch__shared_mem_per_block_static": "static shared bytes per block",
+    "launch__shared_mem_per_block_dynamic": "dynamic shared bytes per block",
     "launch__grid_size": "blocks",
     "launch__block_size": "threads per block",
 }
@@ -44,6 +47,10 @@ PLAIN_NAMES = {
 EXCESS = "230,159,0"  # Okabe-Ito orange: more than the ideal
 SHARE = "86,180,233"  # Okabe-Ito sky blue: share of the largest value
 ALARM = "213,94,0"  # Okabe-Ito vermilion: hazards
+CODE_STYLE = (
+    "white-space:pre;background:none;display:inline-block;max-width:56ch;overflow:hidden;"
+    "text-overflow:ellipsis;vertical-align:bottom"
+)
 
 
 class Cell:
@@ -57,9 +64,9 @@ class Cell:
 
     def html(self, tag: str, number: bool) -> str:
         """The cell as <td> or <th>; the text is escaped."""
-        style = f"text-align:{'right' if number else 'left'};padding:2px 8px"
+        style = f"text-align:{'right' if number else 'left'};padding:1px 8px;white-space:nowrap"
         style += f";background:{self.background}" if self.background else ""
-        body = f'<code style="white-space:pre">{escape(self.text)}</code>' if self.code else escape(self.text)
+        body = f'<code style="{CODE_STYLE}">{escape(self.text)}</code>' if self.code else escape(self.text)
         title = f' title="{escape(self.tip, quote=True)}"' if self.tip else ""
         return f'<{tag} style="{style}"{title}>{body}</{tag}>'
 
@@ -80,9 +87,9 @@ class Table:
     def _repr_html_(self) -> str:
         head = self._row_html([Cell(name) for name in self.header], "th")
         body = "".join(self._row_html(row, "td") for row in self.rows)
-        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        caption = f'<caption style="text-align:left">{escape(self.caption)}</caption>' if self.caption else ""
         return (
-            f'<table class="course-table" style="border-collapse:collapse">{caption}'
+            f'<table class="course-table" style="border-collapse:collapse;font-size:12px">{caption}'
             f"<thead>{head}</thead><tbody>{body}</tbody></table>"
         )
 
@@ -93,16 +100,16 @@ class Table:
 class LineTable(Table):
     """What each line of CUDA source cost: ``LineTable(profile)``.
 
-    Columns: how often warps executed the line, average active lanes, global and shared requests, sectors
-    and wavefronts, each with the fewest possible in brackets, and hazards. Orange grows with the excess
-    over the ideal, blue with the share of the busiest line. Columns that are empty for every line are left
-    out.
+    Columns: PTX instructions executed per warp, their average active lanes, memory requests, sectors and
+    shared wavefronts, and hazards. A number in brackets is the fewest possible, where the line needs more.
+    Orange grows with that excess, and with idle lanes; blue with the share of the busiest line. Columns
+    empty for every line are left out.
     """
 
     def __init__(self, profile) -> None:
         lines = list(profile.lines)
         busiest = max((line.executions for line in lines), default=1) or 1
-        header = ["line", "source", "executions", "lanes", "requests", "sectors", "wavefronts", "hazards"]
+        header = ["line", "source", "instructions", "lanes", "requests", "sectors", "wavefronts", "hazards"]
         rows = [_line_cells(line, busiest) for line in lines]
         keep = [i for i in range(len(header)) if i < 4 or any(row[i].text for row in rows)]
         super().__init__([header[i] for i in keep], [[row[i] for i in keep] for row in rows], {1})
@@ -112,27 +119,25 @@ def _line_cells(line, busiest: float) -> list[Cell]:
     """The cells of one source line; a count of 0 stays empty."""
     return [
         Cell(line.line),
-        Cell(line.text.rstrip(), code=True),
-        Cell(_number(line.executions), SHARE, line.executions / busiest),
-        Cell(_number(line.active_lanes), EXCESS, (1 - line.active_lanes / 32) if line.executions else 0),
+        Cell(line.text.rstrip(), tip=line.text.strip(), code=True),
+        Cell(_number(line.executions), SHARE, 0.6 * line.executions / busiest),
+        Cell(_number(line.active_lanes), EXCESS, 1 - line.active_lanes / 32 if line.executions else 0),
         Cell(_number(line.requests)),
         _against_ideal(line.sectors, line.sectors_ideal, "sectors"),
         _against_ideal(line.wavefronts, line.wavefronts_ideal, "wavefronts"),
-        Cell(_number(_count(line.hazards)), ALARM, bool(_count(line.hazards))),
+        Cell(
+            _number(len(line.hazards)), ALARM, bool(line.hazards), "; ".join(h.message for h in line.hazards)
+        ),
     ]
 
 
 def _against_ideal(value: float, ideal: float, unit: str) -> Cell:
-    """ "1,024 (128)", tinted by how many times the ideal it is: 8 times or more is the full colour."""
-    if not value:
-        return Cell()
-    times = value / ideal if ideal else 1.0
+    """A count such as 1,024 (128), tinted by its excess over the ideal: full at 8 times."""
+    if value <= ideal:
+        return Cell(_number(value))
+    times = value / ideal if ideal else 8
     tip = f"{_number(times)} times the fewest {unit} possible"
-    return Cell(f"{_number(value)} ({_number(ideal)})", EXCESS, (times - 1) / 7, tip)
-
-
-def _count(hazards) -> int:
-    return hazards if isinstance(hazards, int) else len(hazards)
+    return Cell(f"{_number(value)} ({_number(ideal, zero='0')})", EXCESS, (times - 1) / 7, tip)
 
 
 class CounterTable(Table):

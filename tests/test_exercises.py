@@ -105,7 +105,8 @@ def test_messages_say_what_is_wrong_and_what_next():
     assert "Next: Let neighbours read neighbours." in wrong["strided"]
     assert "n=1000" in wrong["no_bounds_check"]
     assert "Next: Guard the access" in wrong["no_bounds_check"]
-    assert "global race" in wrong["second_writer"]
+    assert "shared race" in wrong["missing_barrier"]
+    assert "Next: Put a barrier between" in wrong["missing_barrier"]
     assert "CompileError" in wrong["missing_semicolon"]
 
 

@@ -3,6 +3,10 @@
 import re
 from types import SimpleNamespace
 
+import numpy as np
+
+from course_lib import profile
+from course_lib.emulator import RawKernel
 from course_lib.report import CounterTable, HazardTable, LineTable
 
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
@@ -22,7 +26,7 @@ def line(number, text, **counts):
         ],
         0,
     )
-    return SimpleNamespace(line=number, text=text, hazards=0, **{**empty, **counts})
+    return SimpleNamespace(line=number, text=text, hazards=[], **{**empty, **counts})
 
 
 PROFILE = SimpleNamespace(
@@ -53,10 +57,10 @@ HAZARD = SimpleNamespace(
 
 def test_line_table_text():
     assert repr(LineTable(PROFILE)).split("\n") == [
-        "line  source                          executions  lanes  requests  sectors",
+        "line  source                          instructions  lanes  requests  sectors",
         "   1  __global__ void f(float *y) {",
-        "   2    if (a < b) y[i] = x[32 * i];          64   31.5        32  1,024 (128)",
-        "   3  }                                       32     32",
+        "   2    if (a < b) y[i] = x[32 * i];            64   31.5        32  1,024 (128)",
+        "   3  }                                         32     32",
     ]
 
 
@@ -70,13 +74,30 @@ def test_line_table_html_is_escaped_and_heated():
     assert html.count("<tr>") == 4
 
 
-def test_hazards_of_a_line_are_counted_whether_a_number_or_a_list():
+def test_hazards_of_a_line_are_counted():
     table = LineTable(SimpleNamespace(lines=[line(1, "a", executions=1, active_lanes=32)]))
     assert "hazards" not in table.header
     hurt = line(1, "a", executions=1, active_lanes=32)
     hurt.hazards = [HAZARD, HAZARD]
     table = LineTable(SimpleNamespace(lines=[hurt]))
     assert table.rows[0][-1].text == "2"
+
+
+def test_the_ideal_is_shown_where_it_is_exceeded():
+    ideal = line(1, "a", executions=1, active_lanes=32, sectors=4, sectors_ideal=4)
+    assert LineTable(SimpleNamespace(lines=[ideal])).rows[0][-1].text == "4"
+
+
+def test_tables_of_a_real_profile():
+    head = 'extern "C" __global__ void f(float *y, const float *x) {\n'
+    source = head + "    y[threadIdx.x] = x[2 * threadIdx.x];\n}"
+    arrays = np.zeros(32, np.float32), np.zeros(64, np.float32)
+    p = profile(RawKernel(source, "f"), (1,), (32,), arrays)
+    row = next(row for row in LineTable(p).rows if "y[threadIdx.x]" in row[1].text)
+    assert [cell.text for cell in row[4:]] == ["2", "12 (8)"]
+    assert "sectors loaded" in repr(p)
+    assert "8" in repr(CounterTable({"f": p}, [SECTORS]))
+    assert repr(HazardTable(p)) == "no hazard found"
 
 
 def test_counter_table_compares_two_kernels():
