@@ -25,8 +25,8 @@ PLAIN_NAMES = {
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum": "bank conflicts, stores",
     "memory_l1_wavefronts_shared": "shared wavefronts",
     "memory_l1_wavefronts_shared_ideal": "shared wavefronts needed at least",
-    "smsp__inst_executed.sum": "PTX instructions, per warp",
-    "smsp__thread_inst_executed.sum": "PTX instructions, per thread",
+    "smsp__inst_executed.sum": "warp instructions (PTX)",
+    "smsp__thread_inst_executed.sum": "thread instructions (PTX)",
     "smsp__thread_inst_executed_per_inst_executed.ratio": "active lanes per instruction",
     "course__shared_ways.max": "worst bank conflict (n-way)",
     "course__atomics_global.sum": "atomic requests",
@@ -48,7 +48,7 @@ EXCESS = "230,159,0"  # Okabe-Ito orange: more than the ideal
 SHARE = "86,180,233"  # Okabe-Ito sky blue: share of the largest value
 ALARM = "213,94,0"  # Okabe-Ito vermilion: hazards
 CODE_STYLE = (
-    "white-space:pre;background:none;display:inline-block;max-width:56ch;overflow:hidden;"
+    "white-space:pre;background:none;display:inline-block;max-width:46ch;overflow:hidden;"
     "text-overflow:ellipsis;vertical-align:bottom"
 )
 

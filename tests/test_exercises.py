@@ -3,6 +3,7 @@
 A wrong kernel is `wrong_kernels/<exercise>/<name>.cu`; its first line is `// rejected: <reason> — <why>`.
 """
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from course_lib.chapters import all_exercises
 from course_lib.exercises import Exercise, Launch, Verdict, check
 from course_lib.promises import at_least, at_most, exactly, ratio
 
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 WRONG = Path(__file__).parent / "wrong_kernels"
 LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
@@ -88,6 +90,19 @@ def test_exercise_is_complete(name):
     assert exercise.hints
     assert exercise.promises
     assert "// your code here" in exercise.stub
+
+
+def code_cells(folder: Path) -> list[str]:
+    notebooks = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.ipynb"))]
+    cells = [cell for notebook in notebooks for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    return ["".join(cell["source"]) for cell in cells]
+
+
+@pytest.mark.parametrize("name", all_exercises())
+def test_a_notebook_has_the_stub_and_its_twin_the_solution(name):
+    exercise = EXERCISES[name]
+    assert sum(exercise.stub.strip() in cell for cell in code_cells(NOTEBOOKS)) == 1
+    assert sum(exercise.solution.strip() in cell for cell in code_cells(NOTEBOOKS / "solutions")) == 1
 
 
 def message(source: str) -> str:
