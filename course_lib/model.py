@@ -111,6 +111,28 @@ def modelled_time(
     )
 
 
+def scaled(
+    profile: Mapping[str, float], counts: float, blocks: float | None = None, footprint: float | None = None
+) -> dict[str, float]:
+    """The profile of a larger launch of the same shape, for sizes the emulator need not run.
+
+    Args:
+        counts: factor for everything that is counted (sectors, wavefronts, instructions).
+        blocks: factor for the grid; as `counts` if left out.
+        footprint: factor for the distinct bytes touched; as `counts` if left out.
+    """
+    blocks, footprint = counts if blocks is None else blocks, counts if footprint is None else footprint
+    grown = {}
+    for name, value in profile.items():
+        if name == "launch__grid_size":
+            grown[name] = round(value * blocks)
+        elif name.startswith("course__unique"):
+            grown[name] = value * footprint
+        else:
+            grown[name] = value * counts if name.endswith(".sum") or name.startswith("memory_") else value
+    return grown
+
+
 def dram_bytes(profile: Mapping[str, float], gpu: str | Gpu = DEFAULT, *, cold: bool = True) -> float:
     """Bytes that cross to and from DRAM while the kernel runs, under the assumptions of this module."""
     read, written = profile.get(_UNIQUE.format("ld"), 0), profile.get(_UNIQUE.format("st"), 0)

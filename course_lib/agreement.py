@@ -1,0 +1,91 @@
+"""How well modelled times agree with recorded ones: each row's ratio, and every pair in the wrong order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from .gpus import DEFAULT
+from .model import ModelledTime, modelled_time, scaled
+from .recorded import Table
+from .sweeps import Point, sweep
+from .tables import html_table, text_table
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Recorded and modelled milliseconds of the same launches, in the order of the table."""
+
+    labels: tuple[str, ...]
+    recorded_ms: np.ndarray
+    modelled_ms: np.ndarray
+    limiters: tuple[str, ...]
+    caption: str
+
+    @property
+    def ratio(self) -> np.ndarray:
+        """Modelled over recorded, shape (rows,): 1 is exact, below 1 the model is faster than the GPU."""
+        return self.modelled_ms / self.recorded_ms
+
+    def inversions(self, margin: float = 0.1) -> list[tuple[str, str]]:
+        """Pairs (faster, slower) of the record, `margin` or more apart, that the model puts the other way."""
+        wrong = []
+        for i, fast in enumerate(self.labels):
+            for j, slow in enumerate(self.labels):
+                apart = self.recorded_ms[i] * (1 + margin) < self.recorded_ms[j]
+                if apart and self.modelled_ms[i] > self.modelled_ms[j] * (1 + 1e-9):
+                    wrong.append((fast, slow))
+        return wrong
+
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """(launch, recorded ms, modelled ms, ratio, limiter) of each row."""
+        columns = (self.labels, self.recorded_ms, self.modelled_ms, self.ratio, self.limiters)
+        return [
+            (label, f"{was:.4g}", f"{model:.4g}", f"{ratio:.2f}", limiter)
+            for label, was, model, ratio, limiter in zip(*columns, strict=True)
+        ]
+
+    def __str__(self) -> str:
+        return text_table(self.rows(), header=HEADER)
+
+    def _repr_html_(self) -> str:
+        return html_table(self.rows(), header=HEADER, caption=self.caption)
+
+
+HEADER = ("launch", "recorded ms", "modelled ms", "modelled / recorded", "limited by")
+
+
+def compare(table: Table, modelled: Sequence[ModelledTime]) -> Agreement:
+    """Set the rows of a recorded table beside modelled times of the same launches, in the same order."""
+    varying = [name for name in table.columns if name not in _FIXED]
+    labels = [" ".join(f"{name}={row[name]}" for name in varying) for row in table.rows()]
+    return Agreement(
+        labels=tuple(labels),
+        recorded_ms=table.ms,
+        modelled_ms=np.array([found.ms for found in modelled]),
+        limiters=tuple(found.limiter for found in modelled),
+        caption=f"modelled for {modelled[0].gpu}; {table.caption}",
+    )
+
+
+_FIXED = ("median_ms", "low_ms", "high_ms", "n", "useful_bytes", "flops")
+
+
+@cache
+def modelled_sweep(name: str, gpu: str = DEFAULT) -> tuple[ModelledTime, ...]:
+    """Modelled times of every launch of a recorded sweep, from counts of the small size, scaled up."""
+    chosen = sweep(name)
+    ratio = chosen.size / chosen.small
+    counts, blocks, footprint = (ratio**power for power in chosen.growth)
+    return tuple(
+        modelled_time(scaled(_profile(point), counts, blocks, footprint), gpu, cold=not point.warm)
+        for point in chosen.points(chosen.small)
+    )
+
+
+def _profile(point: Point):
+    from . import standin
+    from .profile import profile
+
+    return profile(point.kernel.compile(standin), point.grid, point.block, point.arguments(standin))

@@ -1,0 +1,124 @@
+"""Measure every sweep on this machine's GPU and write `data/recorded/<gpu>/`: `python -m course_lib.record`.
+
+One CSV per sweep; takes about a minute on an H200.
+"""
+
+import argparse
+import datetime
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .gpu_query import this_machine
+from .gpus import Gpu
+from .recorded import FOLDER, write
+from .sweeps import SWEEPS, Point, Sweep
+from .timing import flusher, measure, nothing, quartiles
+
+WARM_UP_SECONDS = 0.5  # an idle GPU runs at a low clock
+UNTIMED = 5  # launches of a point before the first timed one
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Record the sweeps named on the command line, or all. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="course_lib.record", description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="SWEEP", help=", ".join(sweep.name for sweep in SWEEPS))
+    parser.add_argument("--n", type=int, default=50, help="timed launches per point (default 50)")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where to write (default data/recorded)")
+    options = parser.parse_args(arguments)
+    unknown = set(options.names) - {sweep.name for sweep in SWEEPS}
+    if unknown:
+        parser.error(f"no sweep {', '.join(sorted(unknown))}")
+    cp = _cupy()
+    if cp is None:
+        print("nothing recorded: this needs CuPy on an NVIDIA GPU", file=sys.stderr)
+        return 1
+    chosen = [sweep for sweep in SWEEPS if not options.names or sweep.name in options.names]
+    record(cp, chosen, options.folder, options.n)
+    return 0
+
+
+def record(cp: Any, sweeps: Sequence[Sweep], folder: Path, n: int) -> None:
+    """Time every launch of the sweeps and write the tables to `folder/<gpu>/`."""
+    here = this_machine(cp)
+    target = folder / slug(here)
+    flush = flusher(cp, here.l2.size_bytes)
+    _warm_up(cp, flush)
+    for sweep in sweeps:
+        start = time.perf_counter()
+        rows = []
+        for point in sweep.points(sweep.size):
+            rows.append(time_point(cp, point, flush, n))
+            cp.get_default_memory_pool().free_all_blocks()  # the next point's arrays have other sizes
+        write(target / f"{sweep.name}.csv", rows, provenance(cp, here, sweep))
+        print(f"{sweep.name}: {len(rows)} points in {time.perf_counter() - start:.1f} s", flush=True)
+
+
+def time_point(cp: Any, point: Point, flush: Any, n: int) -> dict[str, object]:
+    """One row of a table: what varies, the quartiles in milliseconds, and what the launch had to do."""
+    kernel, args = point.kernel.compile(cp), point.arguments(cp)
+    before = nothing if point.warm else flush
+    low, middle, high = quartiles(
+        measure(cp, lambda: kernel(point.grid, point.block, args), before, UNTIMED, n)
+    )
+    row = {**point.columns, "median_ms": middle, "low_ms": low, "high_ms": high, "n": n}
+    if point.useful_bytes:
+        row["useful_bytes"] = point.useful_bytes
+    if point.flops:
+        row["flops"] = point.flops
+    return row
+
+
+def provenance(cp: Any, gpu: Gpu, sweep: Sweep) -> dict[str, str]:
+    """Where the figures of a table come from."""
+    runtime = cp.cuda.runtime.runtimeGetVersion()
+    warm = any(point.warm for point in sweep.points(1))
+    return {
+        "table": sweep.name,
+        "gpu": gpu.full_name,
+        "driver": driver_version(cp),
+        "cuda": f"{runtime // 1000}.{runtime % 1000 // 10}",
+        "cupy": cp.__version__,
+        "date": datetime.date.today().isoformat(),
+        "script": "python -m course_lib.record",
+        "size": f"{sweep.size} {sweep.what}",
+        "median": f"of n launches between CUDA events, after {UNTIMED} that were not timed",
+        "spread": "low_ms and high_ms are the first and third quartile",
+        "l2": "as the launch before left it" if warm else "emptied before every launch",
+    }
+
+
+def driver_version(cp: Any) -> str:
+    """The driver's version, such as "580.159"; if `nvidia-smi` is missing, the CUDA version it supports."""
+    command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        version = cp.cuda.runtime.driverGetVersion()
+        return f"for CUDA {version // 1000}.{version % 1000 // 10}"
+
+
+def slug(gpu: Gpu) -> str:
+    """The folder name of a GPU: "H200" -> "h200", "RTX 3090" -> "rtx_3090"."""
+    return "".join(c if c.isalnum() else "_" for c in gpu.name.lower())
+
+
+def _warm_up(cp: Any, flush: Any) -> None:
+    end = time.perf_counter() + WARM_UP_SECONDS
+    while time.perf_counter() < end:
+        flush()
+        cp.cuda.get_current_stream().synchronize()
+
+
+def _cupy() -> Any:
+    """CuPy where it can use a GPU, else None."""
+    from . import backend
+
+    return backend.cp if backend.BACKEND.name == "cupy" else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,229 @@
+"""The launches behind every recorded table, at the size that is recorded and at any smaller one.
+
+One description serves three uses: `course_lib.record` times the launches on a GPU, tests run small ones on
+the emulator, and notebooks model the time of what was recorded.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import kernels as k
+
+Arguments = Callable[[Any], tuple]
+THREADS = 256
+LINEAR, SQUARE, LOOP = (1, 1, 1), (2, 2, 2), (1, 0, 0)  # how counts, blocks and bytes grow with the size
+
+
+@dataclass(frozen=True)
+class Point:
+    """One launch of a sweep.
+
+    `columns` is what varies. `arguments(cp)` makes the kernel's arguments, the output first. `useful_bytes`
+    and `flops` are what one launch must move and compute at least. `warm`: caches are meant to be warm.
+    """
+
+    columns: Mapping[str, int | str]
+    kernel: k.Kernel
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    arguments: Arguments
+    useful_bytes: int = 0
+    flops: int = 0
+    warm: bool = False
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A table to record: `points(size)` are its launches; `size`, in units of `what`, is the recorded one.
+
+    At the size `small` the emulator runs the same launches in no time. From there to `size`, a factor r,
+    counts grow as r to the power `growth[0]`, blocks as `growth[1]` and distinct bytes as `growth[2]`.
+    """
+
+    name: str
+    what: str
+    size: int
+    points: Callable[[int], list[Point]]
+    small: int
+    growth: tuple[int, int, int]
+
+
+def floats(cp: Any, count: int) -> Any:
+    """`count` float32 values in [0, 1), scattered (multiplicative hashing) and the same on every machine."""
+    scattered = cp.arange(count, dtype=cp.uint32) * np.uint32(2654435761)
+    return (scattered >> np.uint32(8)).astype(cp.float32) * np.float32(2**-24)
+
+
+def _per_element(
+    kernel: k.Kernel,
+    sizes: tuple[int, int],
+    threads: int,
+    scalars: tuple[int, ...],
+    columns: Mapping[str, int | str],
+    useful: int,
+) -> Point:
+    """A launch of `threads` threads; `sizes`: floats of output and input; `scalars` follow as int32."""
+
+    def arguments(cp: Any) -> tuple:
+        return (cp.zeros(sizes[0], cp.float32), floats(cp, sizes[1]), *map(np.int32, scalars))
+
+    return Point(columns, kernel, (-(-threads // THREADS),), (THREADS,), arguments, useful)
+
+
+def offset(n: int) -> list[Point]:
+    """Copy of n floats shifted by 0 to 32 elements."""
+    return [_per_element(k.COPY_OFFSET, (n + o, n + o), n, (n, o), {"offset": o}, 8 * n) for o in range(33)]
+
+
+def stride(n: int) -> list[Point]:
+    """n outputs, each from an input `stride` elements after the last."""
+    return [_per_element(k.READ_STRIDED, (n, n * s), n, (n, s), {"stride": s}, 8 * n) for s in range(1, 33)]
+
+
+def layout(n: int) -> list[Point]:
+    """n points of 3 floats, as an array of structures or a structure of arrays; 3 fields are read, or 1."""
+    cases = [
+        ("aos", 3, k.SUM_AOS),
+        ("soa", 3, k.SUM_SOA),
+        ("aos", 1, k.SCALE_X_AOS),
+        ("soa", 1, k.SCALE_X_SOA),
+    ]
+    return [
+        _per_element(kernel, (n, 3 * n), n, (n,), {"layout": name, "fields": fields}, 4 * n * (fields + 1))
+        for name, fields, kernel in cases
+    ]
+
+
+def vector(n: int) -> list[Point]:
+    """Copy of n floats, 1, 2 or 4 by each thread in one access."""
+    widths = {1: k.COPY_FLOAT, 2: k.COPY_FLOAT2, 4: k.COPY_FLOAT4}
+    return [_per_element(kernel, (n, n), n // w, (n,), {"width": w}, 8 * n) for w, kernel in widths.items()]
+
+
+def matmul(n: int) -> list[Point]:
+    """Products of two square matrices of n/2 and of n: the bad mapping and the coalesced one."""
+    return [
+        Point(
+            {"mapping": mapping, "size": size},
+            kernel,
+            (-(-size // 32), -(-size // 32)),
+            (1024,),
+            _square(size, 2),
+            12 * size * size,
+            2 * size**3,
+        )
+        for size in (n // 2, n)
+        for mapping, kernel in (("naive", k.MATMUL_NAIVE), ("coalesced", k.MATMUL_COALESCED))
+    ]
+
+
+def banks(repeat: int) -> list[Point]:
+    """1024 threads access word t * OFFSET of shared memory, `repeat` times; 2 blocks per SM of an H200."""
+
+    def arguments(offset: int) -> Arguments:
+        return lambda cp: (cp.zeros(264 * 1024, cp.int32), np.int32(offset), np.int32(repeat))
+
+    return [
+        Point({"access": access, "offset": o}, kernel, (264,), (1024,), arguments(o), warm=True)
+        for access, kernel in (("load", k.BANK_LOAD), ("store", k.BANK_STORE))
+        for o in range(65)
+    ]
+
+
+def padding(n: int) -> list[Point]:
+    """Tiled transpose of n x n floats with 0 to 33 words of padding."""
+    return [_transpose(k.TRANSPOSE_TILED.define(PAD=p), n, {"padding": p}) for p in range(34)]
+
+
+def transpose(n: int) -> list[Point]:
+    """Transpose of n/2 x n/2 and n x n floats, in four ways, and the copy they are compared with."""
+    ways = {
+        "copy": k.TRANSPOSE_COPY,
+        "naive": k.TRANSPOSE_NAIVE,
+        "tiled": k.TRANSPOSE_TILED,
+        "padded": k.TRANSPOSE_TILED.define(PAD=1),
+        "swizzled": k.TRANSPOSE_SWIZZLED,
+    }
+    return [
+        _transpose(kernel, size, {"variant": way, "size": size})
+        for size in (n // 2, n)
+        for way, kernel in ways.items()
+    ]
+
+
+def working_set(total: int) -> list[Point]:
+    """Read 1 to 512 MB again and again past L1, `total` bytes in all: what L2 gives, and what DRAM gives."""
+
+    def arguments(count: int, passes: int) -> Arguments:
+        def make(cp: Any) -> tuple:
+            out = cp.zeros(1056 * THREADS * 4, cp.float32)
+            return (out, floats(cp, 4 * count), np.int32(count), np.int32(passes))
+
+        return make
+
+    found = []
+    for megabytes in (1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64, 96, 128, 256, 512):
+        size = megabytes << 20
+        passes = max(1, total // size)
+        columns, made = {"megabytes": megabytes, "passes": passes}, arguments(size // 16, passes)
+        found.append(Point(columns, k.READ_L2, (1056,), (THREADS,), made, size * passes, warm=True))
+    return found
+
+
+def lines(repeat: int) -> list[Point]:
+    """Loads that hit L1, each touching 1 to 32 lines of 128 bytes: what a request costs in L1.
+
+    With a pitch of 32 words all lines are read at the same place, with 33 each at another.
+    """
+
+    def arguments(count: int, pitch: int) -> Arguments:
+        def make(cp: Any) -> tuple:
+            out = cp.zeros(1056 * THREADS, cp.float32)
+            return (out, floats(cp, 2048), *map(np.int32, (count, pitch, 1, repeat)))
+
+        return make
+
+    return [
+        Point({"pitch": p, "lines": c}, k.READ_LINES, (1056,), (THREADS,), arguments(c, p), warm=True)
+        for p in (32, 33)
+        for c in (1, 2, 4, 8, 16, 32)
+    ]
+
+
+def sweep(name: str) -> Sweep:
+    """The sweep of that name. Raises KeyError that lists them."""
+    for found in SWEEPS:
+        if found.name == name:
+            return found
+    raise KeyError(f"no sweep {name!r}; there are {', '.join(found.name for found in SWEEPS)}")
+
+
+SWEEPS: Sequence[Sweep] = (
+    Sweep("coalescing_offset", "floats copied", 1 << 26, offset, 1 << 14, LINEAR),
+    Sweep("coalescing_stride", "floats written", 1 << 25, stride, 1 << 14, LINEAR),
+    Sweep("coalescing_layout", "points", 1 << 26, layout, 1 << 14, LINEAR),
+    Sweep("coalescing_vector", "floats copied", 1 << 26, vector, 1 << 14, LINEAR),
+    Sweep("coalescing_matmul", "rows of the larger matrix", 2048, matmul, 128, (3, 2, 2)),
+    Sweep("bank_offset", "accesses per thread", 1024, banks, 16, LOOP),
+    Sweep("bank_padding", "rows of the matrix", 8192, padding, 128, SQUARE),
+    Sweep("bank_transpose", "rows of the larger matrix", 8192, transpose, 256, SQUARE),
+    Sweep("rate_working_set", "bytes read in all", 1 << 31, working_set, 0, LOOP),
+    Sweep("rate_l1_lines", "loads per thread", 1024, lines, 16, LOOP),
+)
+
+
+def _transpose(kernel: k.Kernel, n: int, columns: Mapping[str, int | str]) -> Point:
+    return Point(columns, kernel, (n // 32, n // 32), (32, 8), _square(n, 1), 8 * n * n)
+
+
+def _square(n: int, inputs: int) -> Arguments:
+    """An n x n output, `inputs` n x n inputs, and n."""
+
+    def make(cp: Any) -> tuple:
+        given = [floats(cp, n * n).reshape(n, n) for _ in range(inputs)]
+        return (cp.zeros((n, n), cp.float32), *given, np.int32(n))
+
+    return make
