@@ -105,7 +105,8 @@ def profile(kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_
     copies = copied_arguments(args)
     grid3, block3, parameters, dynamic = emulated.prepare(grid, block, copies, shared_mem)
     program = emulated.program
-    launched = launch(program, grid3, block3, parameters, dynamic, observe=_widths(emulated, program))
+    names, widths = emulated.parameter_names, _widths(emulated, program)
+    launched = launch(program, grid3, block3, parameters, dynamic, observe=widths, names=names)
     return Profile(emulated, launched, block3, dynamic)
 
 

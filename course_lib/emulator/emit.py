@@ -412,6 +412,15 @@ class Emitter:
         call = f'F.atomic("{space}", {base}, {offset}, {function}, [{", ".join(values)}], {self.dtype(code)}, {site})'
         self.write(target, self.assign(call), code)
 
+    def do_call(self, instruction: Instruction, site: int) -> None:
+        """vprintf and __assertfail (calls of device functions end a block and are not emitted here)."""
+        operands = instruction.operands
+        at = next(k for k, operand in enumerate(operands) if isinstance(operand, Sym))
+        given = ", ".join(self.read(item, self.types[item.name]) for item in operands[at + 1].items)  # type: ignore[union-attr]
+        result = self.assign(f'F.builtin("{operands[at].name}", [{given}])')  # type: ignore[union-attr]
+        for item in operands[0].items if at else ():  # type: ignore[union-attr]
+            self.write(item, result, "u32")
+
     def do_activemask(self, instruction: Instruction, site: int) -> None:
         """activemask.b32."""
         self.write(instruction.operands[0], self.assign("F.active_mask()"), "u32")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from . import printf
 from .address import Address, AddressBase, lanes
-from .errors import EmulatorError, MemoryAccessError
+from .errors import MemoryAccessError
 from .lanes import LaneSet, Selector
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 _SIGN = 1 << 63
 _WRAP = 1 << 64
+
+
+class Scattered(Exception):
+    """The lanes of one access point into different arrays or state spaces; each group is served alone."""
 
 
 class Fragment:
@@ -69,6 +74,12 @@ class Fragment:
     def symbol(self, name: str, offset: int) -> np.uint64:
         """Address of a global or constant variable."""
         return np.uint64(self.chunk.launch.symbols[name] + offset)
+
+    def builtin(self, name: str, arguments: list):  # noqa: ANN201
+        """A function of NVIDIA's device runtime: `vprintf` or `__assertfail`."""
+        if name == "vprintf":
+            return printf.print_lanes(self, *arguments)
+        return printf.fail_assertion(self, arguments[0], arguments[2])
 
     # -- locating memory ------------------------------------------------------
 
@@ -126,37 +137,42 @@ class Fragment:
         return first >> shift, known[1]
 
     def _locate(self, space: str, address, offset: int, dtype: np.dtype, count: int, site: int):  # noqa: ANN001, ANN202
-        """(flat view, first element, indices, region or None) of an access in any space."""
+        """(space, address in it, flat view, first element, indices, region or None) of an access. Raises Scattered."""
+        if space == "generic":
+            space, address = self._resolve(address)
         shift = dtype.itemsize.bit_length() - 1
         size = dtype.itemsize * count
         if space == "global":
             region, first, indices = self._global(address, offset, size, shift, site)
-            return region.view(dtype), first, indices, region
+            return space, address, region.view(dtype), first, indices, region
         local = space == "local"
         first, indices = self._window(address, offset, size, shift, site, local)
         buffer = self.chunk.local_memory if local else self.chunk.shared_memory
-        return buffer.view(dtype), first, indices, None
+        return space, address, buffer.view(dtype), first, indices, None
 
     # -- loads and stores -----------------------------------------------------
 
-    def load(self, space: str, address, offset: int, dtype: np.dtype, count: int, site: int):  # noqa: ANN001, ANN201
+    def load(self, space: str, address, offset: int, dtype: np.dtype, count: int, site: int,
+             observe: bool = True):  # noqa: ANN001, ANN201  # fmt: skip
         """`count` neighbouring elements per lane: one value, or a list for vector loads."""
-        if space == "generic":
-            space, address = self._resolve(address)
-            if space == "mixed":
-                return self._mixed_load(address, offset, dtype, count, site)
-        view, first, indices, region = self._locate(space, address, offset, dtype, count, site)
-        self.chunk.observe(self, space, address, offset, dtype.itemsize * count, site, False, None, region)
+        try:
+            space, address, view, first, indices, region = self._locate(space, address, offset, dtype, count, site)
+        except Scattered:
+            return self._scattered_load(space, address, offset, dtype, count, site)
+        if observe:
+            self.chunk.observe(self, space, address, offset, dtype.itemsize * count, site, False, None, region)
         values = [view[first + k] if type(indices) is int else view[first + k :].take(indices) for k in range(count)]
         return values[0] if count == 1 else values
 
     def store(self, space: str, address, offset: int, values: list, dtype: np.dtype, site: int) -> None:  # noqa: ANN001
         """Write one or several neighbouring elements per lane; of equal places the highest lane wins."""
-        if space == "generic":
-            space, address = self._resolve(address)
-            if space == "mixed":
-                return self._mixed_store(address, offset, values, dtype, site)
-        view, first, indices, region = self._locate(space, address, offset, dtype, len(values), site)
+        try:
+            space, address, view, first, indices, region = self._locate(
+                space, address, offset, dtype, len(values), site
+            )
+        except Scattered:
+            self._scattered_store(space, address, offset, values, dtype, site)
+            return
         if region is not None and not region.writable:
             self._refuse_store(region.name, site)
         self.chunk.observe(self, space, address, offset, dtype.itemsize * len(values), site, True, values[0], region)
@@ -166,10 +182,9 @@ class Fragment:
             else:
                 shape = np.broadcast_shapes(np.shape(indices), np.shape(value))
                 view[first + k :][np.broadcast_to(indices, shape)] = value
-        return None
 
     def _resolve(self, address):  # noqa: ANN001, ANN202
-        """State space of generic addresses and the addresses within it."""
+        """State space of generic addresses and the addresses within it. Raises Scattered."""
         plain = np.asarray(lanes(address))
         low, high = int(plain.min()), int(plain.max())
         for space, window in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW)):
@@ -177,41 +192,45 @@ class Fragment:
                 inside = lanes(address) - np.uint64(window)
                 return space, Address(AddressBase(inside), 0) if np.ndim(inside) else inside
         if low < SHARED_WINDOW + WINDOW_SIZE and high >= LOCAL_WINDOW and low != high:
-            return "mixed", address
+            raise Scattered
         return "global", address
 
     def _parts(self, address):  # noqa: ANN001, ANN202
-        """Split lanes whose generic addresses lie in different spaces: (fragment, selector) each."""
+        """Lanes grouped by the memory they point into: (fragment, selector, addresses) of each group."""
         full = np.broadcast_to(lanes(address), self.lanes.shape)
-        for window in (0, LOCAL_WINDOW, SHARED_WINDOW, SHARED_WINDOW + WINDOW_SIZE):
-            end = {0: LOCAL_WINDOW, LOCAL_WINDOW: LOCAL_WINDOW + WINDOW_SIZE,
-                   SHARED_WINDOW: SHARED_WINDOW + WINDOW_SIZE}.get(window, _WRAP - 1)  # fmt: skip
-            mask = (full >= np.uint64(window)) & (full < np.uint64(end))
-            if mask.any():
-                part, selector = self.lanes.subset(mask)
-                chosen = selector.take(full)
-                yield Fragment(self.chunk, part, [], self.pc), selector, Address(AddressBase(chosen), 0)
+        borders = [LOCAL_WINDOW, LOCAL_WINDOW + WINDOW_SIZE, SHARED_WINDOW, SHARED_WINDOW + WINDOW_SIZE]
+        borders += self.chunk.launch.memory.starts
+        group = np.searchsorted(np.array(borders, np.uint64), full, side="right")
+        for number in np.unique(group):
+            part, selector = self.lanes.subset(group == number)
+            yield Fragment(self.chunk, part, [], self.pc), selector, Address(AddressBase(selector.take(full)), 0)
 
-    def _mixed_load(self, address, offset: int, dtype: np.dtype, count: int, site: int):  # noqa: ANN001, ANN202
+    def _scattered_load(self, space: str, address, offset: int, dtype: np.dtype, count: int, site: int):  # noqa: ANN001, ANN202
         results = [np.empty(self.lanes.shape, dtype) for _ in range(count)]
         for part, selector, chosen in self._parts(address):
-            loaded = part.load("generic", chosen, offset, dtype, count, site)
+            loaded = part.load(space, chosen, offset, dtype, count, site)
             for result, value in zip(results, loaded if count > 1 else [loaded], strict=True):
                 selector.put(result, np.broadcast_to(value, part.lanes.shape))
         return results[0] if count == 1 else results
 
-    def _mixed_store(self, address, offset: int, values: list, dtype: np.dtype, site: int) -> None:  # noqa: ANN001
+    def _scattered_store(self, space: str, address, offset: int, values: list, dtype: np.dtype, site: int) -> None:  # noqa: ANN001
         for part, selector, chosen in self._parts(address):
             taken = [selector.take(np.broadcast_to(value, self.lanes.shape)) for value in values]
-            part.store("generic", chosen, offset, taken, dtype, site)
+            part.store(space, chosen, offset, taken, dtype, site)
 
     # -- atomics --------------------------------------------------------------
 
     def atomic(self, space: str, address, offset: int, function, operands: list, dtype: np.dtype, site: int):  # noqa: ANN001, ANN201
         """Read-modify-write, lane after lane where lanes share a word; returns the old values."""
-        if space == "generic":
-            space, address = self._resolve(address)
-        view, first, indices, region = self._locate(space, address, offset, dtype, 1, site)
+        try:
+            space, address, view, first, indices, region = self._locate(space, address, offset, dtype, 1, site)
+        except Scattered:
+            old = np.empty(self.lanes.shape, dtype)
+            for part, selector, chosen in self._parts(address):
+                taken = [selector.take(np.broadcast_to(value, self.lanes.shape)) for value in operands]
+                got = part.atomic(space, chosen, offset, function, taken, dtype, site)
+                selector.put(old, np.broadcast_to(got, part.lanes.shape))
+            return old
         if region is not None and not region.writable:
             self._refuse_store(region.name, site)
         self.chunk.observe(self, "atomic " + space, address, offset, dtype.itemsize, site, True, None, region)
@@ -272,10 +291,7 @@ class Fragment:
             self._raise_access(full, misaligned, f"is not aligned: this access needs a multiple of {size}", site, space)
         outside = np.array([not self._inside(int(one), size, space) for one in full.ravel()]).reshape(full.shape)
         if not outside.any():
-            raise MemoryAccessError(
-                f"{self.chunk.program.where(site)}: the lanes of one access point into different arrays, "
-                "which is not emulated"
-            )
+            raise Scattered
         self._raise_access(full, outside, f"lies outside {self._nearest(full, outside, space)}", site, space)
 
     def _inside(self, address: int, size: int, space: str | None) -> bool:
@@ -329,6 +345,3 @@ class Origin:
 def _poison(value: np.ndarray, undefined: np.ndarray) -> np.ndarray:
     pattern = np.frombuffer(b"\xff\x7f" * 8, value.dtype)[0]
     return np.where(undefined, pattern, value)
-
-
-__all__ = ["EmulatorError", "Fragment", "Origin"]

@@ -149,7 +149,9 @@ class SharedShadow:
         racing = self._unsynchronised(written, writer, threads, place[0])
         if racing is not None:
             self._report("shared race", racing, place, threads, writer, line, fragment, "reads what", "wrote")
-        fresh = self.read[place] <= self.block_sync[place[0]]
+        when, warp = self.read[place], threads // WARP
+        own = (self.low[place] // WARP == warp) & (self.high[place] // WARP == warp)
+        fresh = (when <= self.block_sync[place[0]]) | (own & (when <= self.warp_sync[place[0], warp]))
         low = np.where(fresh, threads, np.minimum(self.low[place], threads))
         high = np.where(fresh, threads, np.maximum(self.high[place], threads))
         backwards = (place[0] if np.ndim(place[0]) == 0 else place[0][::-1], place[1][::-1])

@@ -84,7 +84,7 @@ class RawKernel:
         from .run import launch
 
         grid3, block3, parameters, dynamic = self.prepare(grid, block, args, shared_mem)
-        launch(self.program, grid3, block3, parameters, dynamic)
+        launch(self.program, grid3, block3, parameters, dynamic, names=self.parameter_names)
 
     def prepare(
         self, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0
@@ -97,6 +97,15 @@ class RawKernel:
             grid3 = self._cooperative_grid(grid3, block3, dynamic)
         signature = parse_signature(self.code, self._expression)
         return grid3, block3, pack(args, self.program.parameters, signature, self._expression), dynamic
+
+    @property
+    def parameter_names(self) -> list[str]:
+        """Names of the parameters in the CUDA source; in the PTX where the source is too hard to read."""
+        signature = parse_signature(self.code, self._expression)
+        declared = self.program.parameters
+        if signature is None or len(signature) != len(declared):
+            return [parameter.name for parameter in declared]
+        return [parameter.name for parameter in signature]
 
     def _cooperative_grid(self, grid: limits.Dim3, block: limits.Dim3, dynamic: int) -> limits.Dim3:
         """As CuPy: a grid that cannot be resident at once is cut (one dimension) or refused."""

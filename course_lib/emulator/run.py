@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .program import Block, Program
 
 CHUNK_LANES = 32_768
-STEP_BUDGET = 3_000_000
+STEP_BUDGET = 1_000_000
 SPIN_PATIENCE = 64
 
 
@@ -47,7 +47,7 @@ class Frame:
 class Launch:
     """One kernel launch: memory map, parameters, limits and what is being observed."""
 
-    def __init__(self, program: Program, geometry: Geometry, parameters: list, shared_mem: int,
+    def __init__(self, program: Program, geometry: Geometry, parameters: list, shared_mem: int, names: list[str],
                  widths: dict[int, int] | None, step_budget: int) -> None:  # fmt: skip
         observe = widths is not None
         self.program = program
@@ -55,20 +55,22 @@ class Launch:
         self.shared_size = program.static_shared + shared_mem
         self.memory = GlobalMemory()
         self.symbols = program.map_variables(self.memory)
-        self.values = self._pack(parameters)
+        self.values = self._pack(parameters, names)
         self._cache: dict[tuple[int, str], np.generic] = {}
         self.tally = Tally(len(program.blocks), widths) if observe else None
         self.hazards = HazardLog(program.kernel, geometry) if observe else None
+        self.printed, self.print_cut = 0, False
         self.steps_left = step_budget
         self.step_budget = step_budget
 
-    def _pack(self, parameters: list) -> bytes:
+    def _pack(self, parameters: list, names: list[str]) -> bytes:
         declared = self.program.parameters
         end = declared[-1].offset + declared[-1].size if declared else 0
         packed = bytearray(end)
-        for parameter, value in zip(declared, parameters, strict=True):
+        names = names or [parameter.name for parameter in declared]
+        for parameter, value, name in zip(declared, parameters, names, strict=True):
             if isinstance(value, np.ndarray):
-                value = self.memory.add_array(f"argument {parameter.name!r}", value).to_bytes(8, "little")
+                value = self.memory.add_array(f"array {name!r}", value).to_bytes(8, "little")
             packed[parameter.offset : parameter.offset + parameter.size] = value
         return bytes(packed)
 
@@ -295,17 +297,17 @@ class Chunk:
 
 def launch(program: Program, grid: tuple[int, int, int], block: tuple[int, int, int], parameters: list,
            shared_mem: int = 0, *, observe: dict[int, int] | None = None, step_budget: int = STEP_BUDGET,
-           seed: int | None = None) -> Launch:  # fmt: skip
+           seed: int | None = None, names: list[str] | None = None) -> Launch:  # fmt: skip
     """Run a kernel to its end.
 
     `parameters`: per kernel parameter the raw bytes of its exact size, or a NumPy array, passed as a
     pointer to its first element and changed in place. `shared_mem`: dynamic shared memory in bytes.
     `observe` turns counters and hazard checks on; they are in the returned `Launch`. It is the table of
     `merged.sass_widths`, empty where every access is counted as the PTX has it. `seed` shuffles
-    the order of blocks. Raises MemoryAccessError, DeadlockError, StepBudgetError.
+    the order of blocks; `names` are the parameters' names for messages. Raises MemoryAccessError, DeadlockError, StepBudgetError.
     """
     geometry = Geometry(grid, block)
-    running = Launch(program, geometry, parameters, shared_mem, observe, step_budget)
+    running = Launch(program, geometry, parameters, shared_mem, names or [], observe, step_budget)
     per_chunk = max(1, CHUNK_LANES // geometry.threads)
     starts = np.arange(0, geometry.blocks, per_chunk)
     if seed is not None:

@@ -60,18 +60,18 @@ def _flush64(x):
 
 
 def _gross(function):
-    """Only the upper 32 bits of the operand count, and only those of the result are set."""
+    """Only the upper 32 bits of the operand count, and only those of the result are kept."""
     upper = np.uint64(0xFFFFFFFF << 32)
 
     def approximate(x):
         x = (_flush64(x).view(np.uint64) & upper).view(np.float64)
-        bits = quiet64(_flush64(function(x))).view(np.uint64)
-        rounded = np.where(np.isfinite(bits.view(np.float64)), bits + np.uint64(1 << 31), bits)
-        return (rounded & upper).view(np.float64)[()]
+        result = _flush64(function(x))
+        bits = np.where(np.isnan(result), np.uint64(0x7FFFFFFF << 32), result.view(np.uint64))
+        return (bits & upper).view(np.float64)[()]
 
     return approximate
 
 
 instruction("rcp.approx.ftz.f64", "f64 <- f64")(_gross(np.reciprocal))
 instruction("rsqrt.approx.ftz.f64", "f64 <- f64")(_gross(FUNCTIONS["rsqrt"]))
-instruction("rsqrt.approx.f64", "f64 <- f64")(lambda x: quiet64(FUNCTIONS["rsqrt"](x)))
+instruction("rsqrt.approx.f64", "f64 <- f64")(lambda x: quiet64(FUNCTIONS["rsqrt"](x), x))

@@ -41,13 +41,18 @@ def low_mask(count, dtype):
     return ~(~np.zeros((), dtype) << count.astype(dtype))
 
 
+def _field(value, width):
+    """A position or length: 32-bit instructions use the low 8 bits, 64-bit ones (on hardware) all."""
+    return value & 255 if width == 32 else value
+
+
 def extract(a, position, length):
     """bfe: bits [position, position + length) of ``a``, sign-extended for signed types.
 
     Bits past the most significant one read as 0, or as copies of the sign bit.
     """
     width = 8 * a.dtype.itemsize
-    position, length = position & 255, length & 255
+    position, length = _field(position, width), _field(length, width)
     shifted = a >> position.astype(a.dtype)
     if a.dtype.kind == "u":
         return shifted & low_mask(length, a.dtype)
@@ -57,8 +62,9 @@ def extract(a, position, length):
 
 def insert(a, b, position, length):
     """bfi: ``b`` with ``length`` bits from ``position`` on replaced by the low bits of ``a``."""
-    position = (position & 255).astype(a.dtype)
-    mask = low_mask(length & 255, a.dtype) << position
+    width = 8 * a.dtype.itemsize
+    position = _field(position, width).astype(a.dtype)
+    mask = low_mask(_field(length, width), a.dtype) << position
     return b ^ ((b ^ (a << position)) & mask)
 
 

@@ -130,7 +130,7 @@ TESTS = {
     "infinite": np.isinf,
     "number": lambda a: a == a,
     "notanumber": np.isnan,
-    "normal": lambda a: np.isfinite(a) & (np.absolute(a) >= np.finfo(a.dtype).tiny),
+    "normal": lambda a: np.isfinite(a) & ~_subnormal(a),  # the ISA counts zero as normal
     "subnormal": _subnormal,
 }
 for _name, _test in TESTS.items():

@@ -6,7 +6,7 @@ in 16 bits, extended by its sign. Rules: section "cvt" of the PTX ISA.
 
 import numpy as np
 
-from .rounding import MODES, direct, flush, narrow, quiet, quiet64, saturate, to_odd, two_sum
+from .rounding import MODES, direct, flush, narrow, quiet, saturate, two_sum
 from .table import DTYPES, instruction
 
 INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
@@ -53,8 +53,8 @@ def integer_to_float(source, target, mode):
             return narrow(a.astype(np.float64), mode) if target.itemsize == 4 else a.astype(target)
         nearest, error = exact_pair(a)
         if target.itemsize == 4:
-            return narrow(to_odd(nearest, error), mode)
-        return direct(nearest, error, mode)
+            return narrow(nearest, mode, error=error)
+        return direct(nearest, -error, mode)
 
     return convert
 
@@ -92,10 +92,10 @@ def _register_to_integer(code):
                     instruction(opcode, f"{holder(target)} <- {code}")(cvt)
 
 
-def _register_integral(code, canonical):
+def _register_integral(code, finish):
     """cvt.rni.f32.f32 and the like: a float rounded to an integral float."""
     for rounding, function in TO_INTEGRAL.items():
-        _with_modifiers(f"cvt.{rounding}", f"{code}.{code}", lambda a, f=function: canonical(f(a)))
+        _with_modifiers(f"cvt.{rounding}", f"{code}.{code}", lambda a, f=function: finish(f(a)))
 
 
 def _with_modifiers(prefix, types, function):
@@ -106,7 +106,7 @@ def _with_modifiers(prefix, types, function):
     instruction(f"{prefix}.sat.{types}", signature)(lambda a: saturate(function(a)))
     if "f32" in (target, source) and DTYPES[source].kind == "f":
         def flushed(a):
-            result = function(flush(a) if source == "f32" else a)
+            result = function(quiet(flush(a)) if source == "f32" else a)
             return flush(result) if target == "f32" else result
 
         instruction(f"{prefix}.ftz.{types}", signature)(flushed)
@@ -115,7 +115,7 @@ def _with_modifiers(prefix, types, function):
 
 def widen(a):
     """f32 to f64, exact."""
-    return quiet64(a.astype(np.float64))
+    return a.astype(np.float64)
 
 
 for _source in INTEGERS:
@@ -129,10 +129,10 @@ for _source in INTEGERS:
         for _mode in MODES:
             _with_modifiers(f"cvt.{_mode}", f"{_target}.{_source}", integer_to_float(_source, _target, _mode))
 
-for _code, _canonical in (("f32", quiet), ("f64", quiet64)):
+for _code, _finish in (("f32", quiet), ("f64", np.positive)):
     _register_to_integer(_code)
-    _register_integral(_code, _canonical)
-    _with_modifiers("cvt", f"{_code}.{_code}", lambda a, canonical=_canonical: canonical(a).copy())
+    _register_integral(_code, _finish)
+    _with_modifiers("cvt", f"{_code}.{_code}", np.positive)
 _with_modifiers("cvt", "f64.f32", widen)
 for _mode in MODES:
-    _with_modifiers(f"cvt.{_mode}", "f32.f64", lambda a, mode=_mode: quiet(narrow(a, mode)))
+    _with_modifiers(f"cvt.{_mode}", "f32.f64", lambda a, mode=_mode: narrow(a, mode))

@@ -31,7 +31,7 @@ def encode(x, form: Eight):
     """float to 8-bit codes (uint16), nearest even, saturating."""
     size = np.minimum(np.absolute(x.astype(np.float64)), 2.0**20)
     _, exponent = np.frexp(size)
-    exponent = np.maximum(exponent - 1, form.smallest)
+    exponent = np.maximum(np.where(size == 0, form.smallest, exponent - 1), form.smallest)
     steps = np.rint(np.ldexp(size, form.fraction - exponent))
     code = np.minimum((exponent - form.smallest) * 2**form.fraction + steps, form.largest)
     code = np.where(np.isnan(x), 0x7F, code + 128 * np.signbit(x))

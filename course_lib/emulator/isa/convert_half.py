@@ -9,19 +9,30 @@ from .rounding import MODES, flush, quiet, saturate, to_odd
 from .table import DTYPES, instruction
 
 
+def _keep_nan(form, result, a):
+    """float64 NaN keep the upper bits of their payload, float32 ones do not."""
+    if a.dtype == np.float32:
+        return result
+    if form is F16:
+        return np.where(np.isnan(a), a.astype(np.float16), result)[()]
+    upper = a.astype(np.float32).view(np.uint32) >> 16
+    return np.where(np.isnan(a), upper.astype(np.uint16), result)[()]
+
+
 def _register_from_float(form):
     """From f32 and f64 in all modes."""
     for mode in MODES:
         def narrowing(a, mode=mode):
-            return form.round(a, mode)
+            return _keep_nan(form, form.round(a, mode), a)
 
         for source in ("f32", "f64"):
             opcode, signature = f"cvt.{mode}{{}}.{form.name}.{source}", f"{form.code} <- {source}"
             instruction(opcode.format(""), signature)(narrowing)
             if form is F16:
                 instruction(opcode.format(".sat"), signature)(lambda a, f=narrowing: f(saturate(a)))
+        # float32 subnormals are zero or one step in f16: hardware ignores .ftz there.
         instruction(f"cvt.{mode}.ftz.{form.name}.f32", f"{form.code} <- f32")(
-            lambda a, f=narrowing: f(flush(a))
+            lambda a, f=narrowing: f(a if form is F16 else flush(a))
         )
         if mode in ("rn", "rz"):
             _register_relu_and_pairs(form, mode, narrowing)
@@ -40,7 +51,10 @@ def _register_relu_and_pairs(form, mode, narrowing):
 def _register_to_float(form):
     """To f32 and f64: exact."""
     for modifier in ("", ".ftz"):
-        instruction(f"cvt{modifier}.f32.{form.name}", f"f32 <- {form.code}")(lambda a: quiet(form.value(a)))
+        finish = quiet if form is F16 else flush if modifier else np.positive
+        instruction(f"cvt{modifier}.f32.{form.name}", f"f32 <- {form.code}")(
+            lambda a, finish=finish: finish(form.value(a))
+        )
         if form is F16:
             instruction(f"cvt{modifier}.sat.f32.f16", "f32 <- f16")(lambda a: saturate(F16.value(a)))
     instruction(f"cvt.f64.{form.name}", f"f64 <- {form.code}")(lambda a: widen(form.value(a)))
@@ -98,4 +112,4 @@ def to_tf32(a):
     bits = a.view(np.uint32)
     rounded = (bits + np.uint32(1 << 12)) & ~np.uint32(0x1FFF)
     special = bits & np.uint32(0x7F800000) == np.uint32(0x7F800000)
-    return np.where(special, quiet(a).view(np.uint32), rounded)[()]
+    return np.where(special, bits & ~np.uint32(0x1FFF), rounded)[()]

@@ -6,21 +6,24 @@ through float64 with an exact error term. ``.ftz`` flushes operands and results.
 
 import numpy as np
 
+from .lanes import blend, in_chunks
 from .rounding import (
+    LAST_SUBNORMAL,
     MODES,
     NAN32,
     any_subnormal,
     flush,
+    least,
     narrow,
     quiet,
     saturate,
     sum_sign,
-    to_odd,
     two_sum,
 )
 from .table import instruction
 
 F64 = np.float64
+SCALE, SMALLEST = np.float32(2.0**64), np.float32(2.0**-126)
 
 
 def add(a, b, mode="rn"):
@@ -28,7 +31,7 @@ def add(a, b, mode="rn"):
         return a + b
     a, b = a.astype(F64), b.astype(F64)
     s, e = two_sum(a, b)
-    return narrow(sum_sign(to_odd(s, e), a, b, mode), mode)
+    return narrow(sum_sign(s, a, b, mode), mode, error=e)
 
 
 def subtract(a, b, mode="rn"):
@@ -52,6 +55,7 @@ def square_root(a, mode="rn"):
     return np.sqrt(a) if mode == "rn" else narrow(np.sqrt(a, dtype=F64), mode)
 
 
+@in_chunks(16384)
 def fma(a, b, c, mode="rn"):
     """a * b + c rounded once. The product is exact in float64, the sum nearly always."""
     c = c.astype(F64)
@@ -62,12 +66,43 @@ def fma(a, b, c, mode="rn"):
         tie = total.view(np.uint64) & np.uint64(0x1FFFFFFF) == np.uint64(0x10000000)
         if not tie.any() and not any_subnormal(result):
             return result
-    odd = to_odd(*two_sum(product, c))
-    return narrow(sum_sign(odd, product, c, mode), mode)
+    total, error = two_sum(product, c)
+    return narrow(sum_sign(total, product, c, mode), mode, error=error)
 
 
-def _ftz(function):
-    return lambda *operands: flush(function(*map(flush, operands)))
+def _scale_first(a, *others):
+    return a * SCALE, *others
+
+
+def _scale_sum(a, b, c):
+    return a * SCALE, b, c * SCALE
+
+
+def _ftz(function, scale=None):
+    """Flush operands and results of ``function``.
+
+    A result that only rounding lifted to 2**-126 counts as subnormal where rounding with
+    unlimited exponents would have kept it below; ``scale`` gives operands for the same
+    operation away from that limit, with SCALE times the result.
+    """
+
+    def flushed(*operands):
+        operands = [flush(x) for x in operands]
+        result = function(*operands)
+        if least(result) > LAST_SUBNORMAL + np.uint32(1):
+            return result
+        result = flush(result)
+        if scale is None:
+            return result
+        edge = np.absolute(result) == SMALLEST
+        tiny = edge & (np.absolute(function(*scale(*operands))) < SMALLEST * SCALE)
+        return blend(tiny, np.copysign(np.float32(0), result), result)
+
+    return flushed
+
+
+SCALED = {"mul": _scale_first, "div": _scale_first, "fma": _scale_sum, "mad": _scale_sum}
+SCALED["rcp"] = lambda a: (a / SCALE,)
 
 
 def _register_rounded(name, function, arity):
@@ -82,10 +117,11 @@ def _register_rounded(name, function, arity):
             prefixes.append(name)
         for prefix in prefixes:
             instruction(f"{prefix}.f32", signature)(core)
-            instruction(f"{prefix}.ftz.f32", signature)(_ftz(core))
+            flushed = _ftz(core, SCALED.get(name))
+            instruction(f"{prefix}.ftz.f32", signature)(flushed)
             if name in ("add", "sub", "mul", "fma"):
                 instruction(f"{prefix}.sat.f32", signature)(_then_saturate(core))
-                instruction(f"{prefix}.ftz.sat.f32", signature)(_then_saturate(_ftz(core)))
+                instruction(f"{prefix}.ftz.sat.f32", signature)(_then_saturate(flushed))
 
 
 def _then_saturate(function):
@@ -111,7 +147,7 @@ def _pick(chosen, a, b, both):
     if not zero.any():
         return chosen
     signed = both(a.view(np.uint32), b.view(np.uint32)).view(np.float32)
-    return np.where(zero & (a == b), signed, chosen)[()]
+    return blend(zero & (a == b), signed, chosen)
 
 
 def minimum(a, b):
@@ -124,7 +160,7 @@ def maximum(a, b):
 
 
 def _nan_if_any(function):
-    return lambda a, b: np.where(np.isnan(a) | np.isnan(b), NAN32, function(a, b))[()]
+    return lambda a, b: blend(np.isnan(a) | np.isnan(b), NAN32, function(a, b))
 
 
 def _xorsign(function):
@@ -132,7 +168,7 @@ def _xorsign(function):
 
     def combined(a, b):
         sign = (a.view(np.uint32) ^ b.view(np.uint32)) & np.uint32(1 << 31)
-        return (function(np.absolute(a), np.absolute(b)).view(np.uint32) | sign).view(np.float32)
+        return quiet((function(np.absolute(a), np.absolute(b)).view(np.uint32) | sign).view(np.float32))
 
     return combined
 
@@ -143,10 +179,9 @@ for _name, _function in (("min", minimum), ("max", maximum)):
             instruction(f"{_name}{_nan}{_sign}.f32", "f32 <- f32 f32")(_any)
             instruction(f"{_name}.ftz{_nan}{_sign}.f32", "f32 <- f32 f32")(_ftz(_any))
 
-instruction("neg.f32", "f32 <- f32")(np.negative)
-instruction("neg.ftz.f32", "f32 <- f32")(lambda a: np.negative(flush(a)))
-instruction("abs.f32", "f32 <- f32")(np.absolute)
-instruction("abs.ftz.f32", "f32 <- f32")(lambda a: np.absolute(flush(a)))
+for _name, _function in (("neg", np.negative), ("abs", np.absolute)):
+    instruction(f"{_name}.f32", "f32 <- f32")(lambda a, f=_function: quiet(f(a)))
+    instruction(f"{_name}.ftz.f32", "f32 <- f32")(lambda a, f=_function: quiet(f(flush(a))))
 
 
 @instruction("copysign.f32", "f32 <- f32 f32")

@@ -7,6 +7,7 @@ error-free transforms where the exponents allow it, ``exact`` elsewhere.
 import numpy as np
 
 from . import exact
+from .lanes import blend, in_chunks
 from .rounding import MODES, direct, quiet64, sum_sign, to_odd, two_product, two_sum
 from .table import instruction
 
@@ -19,6 +20,7 @@ def _factor(x):
     return (size < LARGE) & ((size > SMALL) | (size == 0))
 
 
+@in_chunks(4096)
 def fma(a, b, c, mode="rn"):
     """a * b + c rounded once (Boldo and Melquiond, "Emulation of FMA")."""
     natural = a * b + c
@@ -27,8 +29,8 @@ def fma(a, b, c, mode="rn"):
         middle, small = two_sum(c, low)
         top, under = two_sum(high, middle)
         result = top + to_odd(*two_sum(small, under))
-        # A zero sum of normal values is exact, and its sign is the natural one.
-        result = np.where(result == 0, natural, result)[()]
+        if not result.all():  # a zero sum of normal values is exact, with the natural sign
+            result = blend(result == 0, natural, result)
         slow = ~(_factor(a) & _factor(b) & (np.absolute(c) < LARGE))
         return _mend(result, slow, natural, a, b, c, mode) if slow.any() else result
     return _mend(natural, np.True_, natural, a, b, c, mode)
@@ -49,8 +51,8 @@ def add(a, b, mode="rn"):
     if mode == "rn":
         return a + b
     s, e = two_sum(a, b)
-    e = np.where(np.isinf(s) & np.isfinite(a) & np.isfinite(b), -s, e)
-    return direct(sum_sign(s, a, b, mode), e, mode)
+    excess = blend(np.isinf(s) & np.isfinite(a) & np.isfinite(b), s, -e)
+    return direct(sum_sign(s, a, b, mode), excess, mode)
 
 
 def subtract(a, b, mode="rn"):
@@ -77,7 +79,7 @@ def _register_rounded(name, function, arity):
     signature = "f64 <- " + "f64 " * arity
     for mode in MODES:
         def core(*operands, mode=mode):
-            return quiet64(function(*operands, mode=mode))
+            return quiet64(function(*operands, mode=mode), *operands)
 
         instruction(f"{name}.{mode}.f64", signature)(core)
         if mode == "rn" and name in ("add", "sub", "mul"):
@@ -100,7 +102,7 @@ for _name, _function, _arity in (
 def _pick(chosen, a, b, both):
     """Between equal operands (+0 and -0) min and max decide by the sign bit."""
     signed = both(a.view(np.uint64), b.view(np.uint64)).view(np.float64)
-    return quiet64(np.where((chosen == 0) & (a == b), signed, chosen)[()])
+    return quiet64(np.where((chosen == 0) & (a == b), signed, chosen)[()], a, b)
 
 
 @instruction("min.f64", "f64 <- f64 f64")
@@ -113,8 +115,8 @@ def maximum(a, b):
     return _pick(np.fmax(a, b), a, b, np.bitwise_and)
 
 
-instruction("neg.f64", "f64 <- f64")(np.negative)
-instruction("abs.f64", "f64 <- f64")(np.absolute)
+instruction("neg.f64", "f64 <- f64")(lambda a: quiet64(np.negative(a), a))
+instruction("abs.f64", "f64 <- f64")(lambda a: quiet64(np.absolute(a), a))
 
 
 @instruction("copysign.f64", "f64 <- f64 f64")

@@ -8,7 +8,7 @@ import numpy as np
 
 from .approximate import FUNCTIONS
 from .atomics import atomic
-from .formats import F16, FORMATS, f16_flush, on_pairs
+from .formats import F16, FORMATS, NAN16, f16_flush, f16_round, on_pairs
 from .rounding import saturate, to_odd, two_sum
 from .table import instruction
 
@@ -22,6 +22,13 @@ def relu(x):
     return np.where(x <= 0, x.dtype.type(0), x)[()]
 
 
+def _flush_tiny(result, exact):
+    """Flush f16 results that stay below 2**-14 when rounded with unlimited exponents."""
+    tiny = np.absolute(f16_round(exact * 1024)) < 2.0**-4
+    bits = result.view(np.uint16)
+    return np.where(tiny, bits & np.uint16(0x8000), bits)[()].view(np.float16)
+
+
 def _rounded(form, function, finish=None, ftz=False):
     """16-bit registers in, exact values through ``function``, one rounding, registers out."""
 
@@ -30,7 +37,7 @@ def _rounded(form, function, finish=None, ftz=False):
             operands = [f16_flush(x) for x in operands]
         exact = function(*(form.value(x) for x in operands))
         result = form.round(finish(exact) if finish else exact)
-        return f16_flush(result) if ftz else result
+        return _flush_tiny(result, exact) if ftz else result
 
     return compute
 
@@ -73,12 +80,14 @@ def _extreme(form, pick, both, nan_wins, ftz):
 
 
 def _xorsign(form, function):
+    """Compare magnitudes, then give the result the product's sign; NaN has none."""
     sign = np.uint16(0x8000)
 
     def choose(a, b):
         x, y = a.view(np.uint16), b.view(np.uint16)
         size = function(form.from_bits(x & ~sign), form.from_bits(y & ~sign)).view(np.uint16)
-        return form.from_bits(size | ((x ^ y) & sign))
+        signed = size | ((x ^ y) & sign)
+        return form.from_bits(np.where(size == 0x7FFF, size, signed)[()])
 
     return choose
 
@@ -93,8 +102,13 @@ def _register_extremes(form):
 
 
 def _on_bits(form, operation, mask):
-    """neg and abs touch the sign bit only."""
-    return lambda a: form.from_bits(operation(a.view(np.uint16), np.uint16(mask)))
+    """neg and abs touch the sign bit only, except that every NaN becomes 0x7fff."""
+
+    def compute(a):
+        bits = operation(a.view(np.uint16), np.uint16(mask))
+        return form.from_bits(np.where(np.isnan(form.value(a)), NAN16, bits)[()])
+
+    return compute
 
 
 def _register_signs(form):

@@ -56,8 +56,8 @@ def divide(a, b):
 
 
 def remainder(a, b):
-    """a - b * (a / b): the sign of ``a``; ``a`` itself for b = 0."""
-    return np.where(b == 0, a, a - b * divide(a, b))[()]
+    """a - b * (a / b): the sign of ``a``. x % 0 has all bits set, too."""
+    return np.where(b == 0, ~np.zeros((), a.dtype), a - b * divide(a, b))[()]
 
 
 def distance(a, b):

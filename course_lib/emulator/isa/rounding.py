@@ -7,10 +7,12 @@ Knuth's and Dekker's; rounding to odd follows Boldo and Melquiond (2008).
 
 import numpy as np
 
+from .lanes import blend
+
 MODES = ("rn", "rz", "rm", "rp")
-WORD = {np.dtype(f"f{size}"): np.dtype(f"u{size}").type for size in (2, 4, 8)}
 NAN32 = np.uint32(0x7FFFFFFF).view(np.float32)
 NAN64 = np.uint64(0xFFF8 << 48).view(np.float64)
+QUIET64 = np.uint64(1 << 51)
 LAST_SUBNORMAL = np.uint32(0x00FFFFFE)  # 2 * bits - 1, sign shifted out; zero wraps to the top
 
 
@@ -22,37 +24,47 @@ def subnormal(x):
     return doubled <= LAST_SUBNORMAL
 
 
-def any_subnormal(x):
-    """Whether a float32 array holds a subnormal: three cheap passes."""
+def least(x):
+    """The smallest 2 * |bits| - 1 of a float32 array, where zeros do not count: three cheap passes."""
     bits = x.view(np.uint32)
     doubled = bits + bits
     doubled -= np.uint32(1)
-    return doubled.min() <= LAST_SUBNORMAL
+    return doubled.min(initial=LAST_SUBNORMAL + np.uint32(2))
+
+
+def any_subnormal(x):
+    """Whether a float32 array holds a subnormal."""
+    return least(x) <= LAST_SUBNORMAL
 
 
 def flush(x):
     """float32 subnormals become zeros of the same sign; ``x`` itself if there are none."""
-    if not x.size or not any_subnormal(x):
+    if not any_subnormal(x):
         return x
-    keep = ~(subnormal(x) * np.uint32(0x7FFFFFFF))
-    return (x.view(np.uint32) & keep).view(np.float32)
+    return blend(subnormal(x), np.copysign(np.float32(0), x), x)
 
 
 def quiet(x):
     """Every float32 NaN becomes 0x7fffffff, the one NVIDIA GPUs produce."""
     nan = np.isnan(x)
-    return np.where(nan, NAN32, x)[()] if nan.any() else x
+    return blend(nan, NAN32, x) if nan.any() else x
 
 
-def quiet64(x):
-    """Every float64 NaN becomes 0xfff8000000000000."""
+def quiet64(x, *operands):
+    """A float64 NaN is that of the last NaN operand, made quiet; 0xfff8000000000000 if there is none."""
     nan = np.isnan(x)
-    return np.where(nan, NAN64, x)[()] if nan.any() else x
+    if not nan.any():
+        return x
+    x = blend(nan, NAN64, x)
+    for operand in operands:
+        quieted = (operand.view(np.uint64) | QUIET64).view(np.float64)
+        x = blend(nan & np.isnan(operand), quieted, x)
+    return x
 
 
 def saturate(x):
     """Clamp to [0, 1]; NaN and -0 become +0."""
-    return np.where(x > 0, np.minimum(x, x.dtype.type(1)), x.dtype.type(0))[()]
+    return np.fmin(np.fmax(x, x.dtype.type(0)), x.dtype.type(1)) + x.dtype.type(0)
 
 
 def two_sum(a, b):
@@ -75,38 +87,48 @@ def two_product(a, b):
 
 def to_odd(s, e):
     """The sum s + e of ``two_sum`` rounded to odd: rounding that again to fewer bits is exact."""
-    bits = s.view(np.uint64)
+    bits = s.view(np.int64)
+    step = (e.view(np.int64) ^ bits) >> 63 | 1  # away from zero if e has the sign of s
     inexact = np.absolute(e) > 0  # false for the NaN that an infinite s brings
-    away = (e > 0) == (s > 0)
-    step = np.where(away, np.uint64(1), ~np.uint64(0))
-    return np.where(inexact & (bits & 1 == 0), bits + step, bits).view(np.float64)[()]
+    return (bits + step * (inexact & ~bits & 1)).view(np.float64)
 
 
-def nudge(x, where, away):
-    """Move floats one step away from zero or toward it at ``where`` (bools that broadcast)."""
-    word = WORD[x.dtype]
-    step = np.where(away, word(1), ~word(0)) * where
-    return (x.view(word) + step).view(x.dtype)
+def step_down(x, where):
+    """The next lower float at ``where`` (bools)."""
+    bits = x.view(f"i{x.dtype.itemsize}")
+    sign = bits >> 8 * x.dtype.itemsize - 1
+    return (bits - (sign | 1) * where).view(x.dtype)
 
 
-def direct(nearest, error, mode):
-    """Turn a nearest result whose exact value is ``nearest + error`` into that of rz, rm or rp."""
-    if mode == "rz":
-        return nudge(nearest, np.where(np.signbit(nearest), error > 0, error < 0), False)
-    wrong = error < 0 if mode == "rm" else error > 0
-    return nudge(nearest, wrong, np.signbit(nearest) == (mode == "rm"))
+def step_up(x, where):
+    """The next higher float at ``where`` (bools); -0 counts as below +0."""
+    bits = x.view(f"i{x.dtype.itemsize}")
+    sign = bits >> 8 * x.dtype.itemsize - 1
+    return (bits + (sign | 1) * where).view(x.dtype)
 
 
-def narrow(exact, mode, dtype=np.float32):
-    """float64 to float32 or float16 with one rounding in ``mode``."""
-    nearest = exact.astype(dtype)
+def direct(nearest, excess, mode):
+    """Turn a nearest result that lies ``excess`` above the exact value into that of rz, rm or rp."""
+    if mode == "rm":
+        return step_down(nearest, excess > 0)
+    if mode == "rp":
+        return step_up(nearest, excess < 0)
+    outward = blend(np.signbit(nearest), -excess, excess) > 0
+    bits = nearest.view(f"i{nearest.dtype.itemsize}")
+    return (bits - outward).view(nearest.dtype)
+
+
+def narrow(exact, mode, dtype=np.float32, error=None):
+    """float64 (plus ``error``, at most half its last bit) to float32 or float16 with one rounding."""
     if mode == "rn":
-        return nearest
-    back = nearest.astype(np.float64)
-    if mode == "rz":
-        return nudge(nearest, np.absolute(back) > np.absolute(exact), False)
-    wrong = back > exact if mode == "rm" else back < exact
-    return nudge(nearest, wrong, np.signbit(nearest) == (mode == "rm"))
+        if error is not None:
+            exact = to_odd(exact, error)
+        return exact.astype(dtype)
+    nearest = exact.astype(dtype)
+    excess = nearest.astype(np.float64) - exact
+    if error is not None:
+        excess -= error
+    return direct(nearest, excess, mode)
 
 
 def narrow_to_odd(exact):
@@ -117,7 +139,7 @@ def narrow_to_odd(exact):
 
 def sum_sign(s, a, b, mode):
     """An exact zero sum of unlike signs is -0 when rounding down."""
-    if mode != "rm":
+    if mode != "rm" or s.all():
         return s
     minus = (s == 0) & (np.signbit(a) | np.signbit(b))
-    return np.where(minus, -np.zeros((), s.dtype), s)[()]
+    return blend(minus, -s.dtype.type(0), s)

@@ -1,7 +1,8 @@
 """Scalar video instructions without byte selectors: vadd, vsub, vabsdiff, vmin, vmax.
 
-The result is computed exactly, then clamped to the result type (``.sat``) or cut
-to 32 bits; an optional second operation (.add, .min, .max) joins it with ``c``.
+The result is computed exactly, then clamped to the result type (``.sat``) or cut to
+32 bits, as the ISA says. (Recent GPUs have no such unit; the H200 code for unsigned
+``.sat`` misses overflow past 2**32.) The forms with a third operand are not here.
 """
 
 import numpy as np
@@ -15,28 +16,24 @@ OPERATIONS = {
     "vmin": np.minimum,
     "vmax": np.maximum,
 }
-SECOND = {"": None, ".add": np.add, ".min": np.minimum, ".max": np.maximum}
 
 
-def _video(operation, dtype, sat, second):
-    """The instruction for one result type; ``second`` also takes the operand c."""
+def _video(operation, dtype, sat):
+    """The instruction for one result type."""
     limits = np.iinfo(dtype)
 
-    def compute(a, b, *c):
+    def compute(a, b):
         exact = operation(a.astype(np.int64), b.astype(np.int64))
-        result = (np.clip(exact, limits.min, limits.max) if sat else exact).astype(dtype)
-        return second(result, *c) if second else result
+        return (np.clip(exact, limits.min, limits.max) if sat else exact).astype(dtype)
 
     return compute
 
 
 def _register(name, result, a, b):
     for sat in ("", ".sat"):
-        for suffix, second in SECOND.items():
-            signature = f"{result} <- {a} {b}" + (f" {result}" if second else "")
-            instruction(f"{name}.{result}.{a}.{b}{sat}{suffix}", signature)(
-                _video(OPERATIONS[name], DTYPES[result], bool(sat), second)
-            )
+        instruction(f"{name}.{result}.{a}.{b}{sat}", f"{result} <- {a} {b}")(
+            _video(OPERATIONS[name], DTYPES[result], bool(sat))
+        )
 
 
 for _name in OPERATIONS:
