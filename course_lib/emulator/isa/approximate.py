@@ -6,6 +6,7 @@ rounded once, which lies inside every bound of the ISA. A GPU may differ in the 
 
 import numpy as np
 
+from .lanes import blend, in_chunks
 from .rounding import flush, quiet, quiet64
 from .table import instruction
 
@@ -23,7 +24,7 @@ FUNCTIONS = {
 
 def through_float64(function):
     """A float64 function as a float32 one, rounded once."""
-    return lambda x: quiet(function(x.astype(np.float64)).astype(np.float32))
+    return in_chunks(8192)(lambda x: quiet(function(x.astype(np.float64)).astype(np.float32)))
 
 
 for _name, _function in FUNCTIONS.items():
@@ -40,7 +41,7 @@ def divide_approximately(a, b):
     quotient = a / b
     huge = (np.absolute(b) > 2.0**126) & np.isfinite(b)
     if huge.any():
-        quotient = np.where(huge, a * np.copysign(np.float32(0), b), quotient)[()]
+        quotient = blend(huge, a * np.copysign(np.float32(0), b), quotient)
     return quiet(quotient)
 
 
@@ -56,7 +57,7 @@ instruction("div.full.ftz.f32", "f32 <- f32 f32")(_ftz_two(lambda a, b: quiet(a 
 
 def _flush64(x):
     tiny = (x != 0) & (np.absolute(x) < 2.0**-1022)
-    return np.where(tiny, np.copysign(0.0, x), x)[()]
+    return blend(tiny, np.copysign(np.float64(0), x), x)
 
 
 def _gross(function):
@@ -66,8 +67,8 @@ def _gross(function):
     def approximate(x):
         x = (_flush64(x).view(np.uint64) & upper).view(np.float64)
         result = _flush64(function(x))
-        bits = np.where(np.isnan(result), np.uint64(0x7FFFFFFF << 32), result.view(np.uint64))
-        return (bits & upper).view(np.float64)[()]
+        bits = blend(np.isnan(result), np.uint64(0x7FFFFFFF << 32), result.view(np.uint64))
+        return (bits & upper).view(np.float64)
 
     return approximate
 

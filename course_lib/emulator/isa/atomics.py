@@ -9,6 +9,7 @@ import numpy as np
 
 from .float32 import add as add_float
 from .float64 import add as add_double
+from .lanes import blend
 from .rounding import flush, quiet, quiet64
 from .table import instruction
 
@@ -18,17 +19,17 @@ def exchange(old, new):
 
 
 def compare_and_swap(old, expected, new):
-    return np.where(old == expected, new, old)[()]
+    return blend(old == expected, new, old)
 
 
 def increment(old, limit):
     """Count up to ``limit``, then start at 0."""
-    return np.where(old >= limit, np.uint32(0), old + np.uint32(1))[()]
+    return blend(old >= limit, np.uint32(0), old + np.uint32(1))
 
 
 def decrement(old, limit):
     """Count down; from 0 or from above ``limit`` go to ``limit``."""
-    return np.where((old == 0) | (old > limit), limit, old - np.uint32(1))[()]
+    return blend((old == 0) | (old > limit), limit, old - np.uint32(1))
 
 
 def atomic(opcode, code, function, operands=1):

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from .lanes import blend, in_chunks
 from .table import instruction
 
 for _bits in (16, 32, 64):
@@ -23,6 +24,7 @@ for _bits in (16, 32, 64):
 
 
 def _funnel(shift_left, wrap):
+    @in_chunks(16384)
     def funnel(a, b, n):
         n = n & 31 if wrap else np.minimum(n, 32)
         both = b.astype(np.uint64) << 32 | a
@@ -57,7 +59,7 @@ def extract(a, position, length):
     if a.dtype.kind == "u":
         return shifted & low_mask(length, a.dtype)
     spare = (width - np.minimum(length, width)).astype(a.dtype)
-    return np.where(length == 0, a.dtype.type(0), shifted << spare >> spare)[()]
+    return blend(length == 0, a.dtype.type(0), shifted << spare >> spare)
 
 
 def insert(a, b, position, length):
@@ -77,11 +79,12 @@ def reverse(a):
     return a.byteswap()
 
 
+@in_chunks(16384)
 def highest_bit(a):
     """Position of the most significant 1 of an unsigned array as int32; -1 for 0."""
     # Without the bit below its highest, ``a`` cannot round up to a power of two.
     exponent = (a & ~(a >> 1)).astype(np.float64).view(np.int64) >> 52
-    return np.where(a == 0, -1, exponent - 1023).astype(np.int32)[()]
+    return np.maximum(exponent - 1023, -1).astype(np.int32)
 
 
 def count_leading_zeros(a):
@@ -99,7 +102,7 @@ def find_bit(a):
 def find_shift(a):
     """bfind.shiftamt: the left shift that brings that bit to the top; all ones if none."""
     found = find_bit(a).view(np.int32)
-    return np.where(found < 0, found, 8 * a.dtype.itemsize - 1 - found).astype(np.uint32)[()]
+    return blend(found < 0, found, 8 * a.dtype.itemsize - 1 - found).view(np.uint32)
 
 
 def population(a):

@@ -6,6 +6,7 @@ Ordered float comparisons are false when an operand is NaN, the unordered ones
 
 import numpy as np
 
+from .lanes import blend
 from .rounding import flush
 from .table import DTYPES, instruction
 
@@ -88,7 +89,7 @@ def _register_pairs(name, suffix, code, compare):
 def _truth(p, result):
     """A bool as ``set`` stores it: all ones (integers) or 1.0 (floats)."""
     dtype = DTYPES[result]
-    return np.where(p, dtype.type(1) if dtype.kind == "f" else ~np.zeros((), dtype), dtype.type(0))[()]
+    return blend(p, dtype.type(1) if dtype.kind == "f" else ~np.zeros((), dtype), dtype.type(0))
 
 
 def _register_set(name, suffix, code, compare):

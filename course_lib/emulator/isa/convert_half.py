@@ -5,6 +5,7 @@ import numpy as np
 from .convert import INTEGERS, TO_INTEGRAL, exact_pair, float_to_integer, holder, widen
 from .formats import BF16, F16, FORMATS, join
 from .half import relu
+from .lanes import blend
 from .rounding import MODES, flush, quiet, saturate, to_odd
 from .table import DTYPES, instruction
 
@@ -14,9 +15,9 @@ def _keep_nan(form, result, a):
     if a.dtype == np.float32:
         return result
     if form is F16:
-        return np.where(np.isnan(a), a.astype(np.float16), result)[()]
+        return blend(np.isnan(a), a.astype(np.float16), result)
     upper = a.astype(np.float32).view(np.uint32) >> 16
-    return np.where(np.isnan(a), upper.astype(np.uint16), result)[()]
+    return blend(np.isnan(a), upper.astype(np.uint16), result)
 
 
 def _register_from_float(form):
@@ -112,4 +113,4 @@ def to_tf32(a):
     bits = a.view(np.uint32)
     rounded = (bits + np.uint32(1 << 12)) & ~np.uint32(0x1FFF)
     special = bits & np.uint32(0x7F800000) == np.uint32(0x7F800000)
-    return np.where(special, bits & ~np.uint32(0x1FFF), rounded)[()]
+    return blend(special, bits & ~np.uint32(0x1FFF), rounded)

@@ -12,6 +12,8 @@ from .rounding import MODES, direct, quiet64, sum_sign, to_odd, two_product, two
 from .table import instruction
 
 SMALL, LARGE = 2.0**-450, 2.0**450
+DOUBLED_SMALL = np.float64(SMALL).view(np.uint64) * np.uint64(2)
+DOUBLED_RANGE = np.float64(LARGE).view(np.uint64) * np.uint64(2) - DOUBLED_SMALL
 
 
 def _factor(x):
@@ -20,27 +22,50 @@ def _factor(x):
     return (size < LARGE) & ((size > SMALL) | (size == 0))
 
 
-@in_chunks(4096)
-def fma(a, b, c, mode="rn"):
-    """a * b + c rounded once (Boldo and Melquiond, "Emulation of FMA")."""
-    natural = a * b + c
-    if mode == "rn":
-        high, low = two_product(a, b)
+def _all_factors(x):
+    """Whether ``_factor`` holds everywhere; quick if there is no zero."""
+    bits = x.view(np.uint64)
+    doubled = bits + bits
+    doubled -= DOUBLED_SMALL
+    return doubled.max() <= DOUBLED_RANGE or _factor(x).all()
+
+
+def _fuse(a, b, c):
+    """a * b + c to nearest, for factors that ``_factor`` accepts.
+
+    The three-term sum is safe unless it comes near the middle of two floats; then the
+    rounding to odd of Boldo and Melquiond ("Emulation of FMA", 2008) decides.
+    """
+    high, low = two_product(a, b)
+    top, rest = two_sum(high, c)
+    rest += low
+    result = top + rest
+    left = rest - (result - top)
+    if (result + left * 1.000000001 != result).any():
         middle, small = two_sum(c, low)
         top, under = two_sum(high, middle)
         result = top + to_odd(*two_sum(small, under))
-        if not result.all():  # a zero sum of normal values is exact, with the natural sign
-            result = blend(result == 0, natural, result)
-        slow = ~(_factor(a) & _factor(b) & (np.absolute(c) < LARGE))
-        return _mend(result, slow, natural, a, b, c, mode) if slow.any() else result
-    return _mend(natural, np.True_, natural, a, b, c, mode)
+    if not result.all():  # a zero sum of normal values is exact, with the natural sign
+        result = blend(result == 0, a * b + c, result)
+    return result
 
 
-def _mend(result, slow, natural, a, b, c, mode):
+@in_chunks(8192)
+def fma(a, b, c, mode="rn"):
+    """a * b + c rounded once."""
+    if mode != "rn":
+        return _mend(a * b + c, np.True_, a, b, c, mode)
+    result = _fuse(a, b, c)
+    if _all_factors(a) and _all_factors(b) and np.absolute(c).max() < LARGE:
+        return result
+    return _mend(result, ~(_factor(a) & _factor(b) & (np.absolute(c) < LARGE)), a, b, c, mode)
+
+
+def _mend(result, slow, a, b, c, mode):
     """Recompute the lanes at ``slow``: infinities and NaN as they come, the rest exactly."""
     factors = np.isfinite(a) & np.isfinite(b)
     finite = factors & np.isfinite(c)
-    special = np.where(factors, c, natural)  # a finite product cannot change an infinite c
+    special = np.where(factors, c, a * b + c)  # a finite product cannot change an infinite c
     result, slow, finite, special, a, b, c = np.broadcast_arrays(result, slow, finite, special, a, b, c)
     result, where = np.where(slow & ~finite, special, result), slow & finite
     result[where] = exact.each_lane(exact.fma, mode, a[where], b[where], c[where])
@@ -102,7 +127,7 @@ for _name, _function, _arity in (
 def _pick(chosen, a, b, both):
     """Between equal operands (+0 and -0) min and max decide by the sign bit."""
     signed = both(a.view(np.uint64), b.view(np.uint64)).view(np.float64)
-    return quiet64(np.where((chosen == 0) & (a == b), signed, chosen)[()], a, b)
+    return quiet64(blend((chosen == 0) & (a == b), signed, chosen), a, b)
 
 
 @instruction("min.f64", "f64 <- f64 f64")

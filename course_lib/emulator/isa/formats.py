@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .lanes import blend
 from .rounding import narrow, narrow_to_odd
 
 NAN16 = np.uint16(0x7FFF)
@@ -22,14 +23,14 @@ def f16_value(a):
 def f16_round(x, mode="rn"):
     """float32 or float64 to float16 with one rounding; NaN is 0x7fff."""
     bits = narrow(x, mode, np.float16).view(np.uint16)
-    return np.where(np.isnan(x), NAN16, bits)[()].view(np.float16)
+    return blend(np.isnan(x), NAN16, bits).view(np.float16)
 
 
 def f16_flush(a):
     """float16 subnormals become zeros of the same sign."""
     bits = a.view(np.uint16)
     tiny = bits & np.uint16(0x7C00) == 0
-    return np.where(tiny, bits & np.uint16(0x8000), bits)[()].view(np.float16)
+    return blend(tiny, bits & np.uint16(0x8000), bits).view(np.float16)
 
 
 def bf16_value(a):
@@ -47,7 +48,7 @@ def bf16_round(x, mode="rn"):
     elif mode != "rz":
         up = np.signbit(x) == (mode == "rm")
         bits = bits + up * np.uint32(0xFFFF)
-    return np.where(np.isnan(x), NAN16, bits >> 16).astype(np.uint16)[()]
+    return blend(np.isnan(x), NAN16, (bits >> 16).astype(np.uint16))
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,8 @@ def on_pairs(form: Format, function: Callable) -> Callable:
     """A function of 16-bit registers as one of 32-bit registers that hold two each."""
 
     def both(*words):
-        pairs = [halves(word) for word in words]
-        low, high = (function(*(form.from_bits(pair[i]) for pair in pairs)) for i in (0, 1))
-        return join(low, high)
+        pairs = [np.asarray(word, order="C")[..., None].view(np.uint16) for word in words]
+        result = function(*(form.from_bits(pair) for pair in pairs))
+        return np.asarray(result, order="C").view(np.uint32)[..., 0][()]
 
     return both

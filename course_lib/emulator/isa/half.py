@@ -9,29 +9,40 @@ import numpy as np
 from .approximate import FUNCTIONS
 from .atomics import atomic
 from .formats import F16, FORMATS, NAN16, f16_flush, f16_round, on_pairs
+from .lanes import blend, in_chunks
 from .rounding import saturate, to_odd, two_sum
 from .table import instruction
 
 
-def _product_sum(a, b, c):
+def _product_sum_f16(a, b, c):
+    """Exact wherever it matters: what float64 loses of a 22-bit product is far below half a step."""
+    return a.astype(np.float64) * b + c
+
+
+def _product_sum_bf16(a, b, c):
+    """A tiny c can break the tie of a 16-bit product, so keep the error."""
     return to_odd(*two_sum(a.astype(np.float64) * b, c.astype(np.float64)))
+
+
+PRODUCT_SUM = {"f16": _product_sum_f16, "bf16": _product_sum_bf16}
 
 
 def relu(x):
     """Negative values and -0 become +0, NaN stays."""
-    return np.where(x <= 0, x.dtype.type(0), x)[()]
+    return blend(x <= 0, x.dtype.type(0), x)
 
 
 def _flush_tiny(result, exact):
     """Flush f16 results that stay below 2**-14 when rounded with unlimited exponents."""
     tiny = np.absolute(f16_round(exact * 1024)) < 2.0**-4
     bits = result.view(np.uint16)
-    return np.where(tiny, bits & np.uint16(0x8000), bits)[()].view(np.float16)
+    return blend(tiny, bits & np.uint16(0x8000), bits).view(np.float16)
 
 
 def _rounded(form, function, finish=None, ftz=False):
     """16-bit registers in, exact values through ``function``, one rounding, registers out."""
 
+    @in_chunks(8192)
     def compute(*operands):
         if ftz:
             operands = [f16_flush(x) for x in operands]
@@ -50,6 +61,7 @@ def _register(opcode, form, arity, function):
 
 
 def _register_arithmetic(form):
+    product_sum = PRODUCT_SUM[form.name]
     finishes = (("", None), (".sat", saturate)) if form is F16 else (("", None),)
     flushes = (("", False), (".ftz", True)) if form is F16 else (("", False),)
     for suffix, finish in finishes:
@@ -57,9 +69,9 @@ def _register_arithmetic(form):
             for name, function in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply)):
                 for mode in ("", ".rn"):
                     _register(name + mode + flag + suffix, form, 2, _rounded(form, function, finish, ftz))
-            _register("fma.rn" + flag + suffix, form, 3, _rounded(form, _product_sum, finish, ftz))
+            _register("fma.rn" + flag + suffix, form, 3, _rounded(form, product_sum, finish, ftz))
     for flag, ftz in flushes:
-        _register(f"fma.rn{flag}.relu", form, 3, _rounded(form, _product_sum, relu, ftz))
+        _register(f"fma.rn{flag}.relu", form, 3, _rounded(form, product_sum, relu, ftz))
 
 
 def _extreme(form, pick, both, nan_wins, ftz):
@@ -71,10 +83,10 @@ def _extreme(form, pick, both, nan_wins, ftz):
         x, y = form.value(a), form.value(b)
         chosen = pick(x, y)
         bits = both(x.view(np.uint32), y.view(np.uint32)).view(np.float32)
-        chosen = np.where(x == y, bits, chosen)
+        chosen = blend(x == y, bits, chosen)
         if nan_wins:
-            chosen = np.where(np.isnan(x) | np.isnan(y), np.float32(np.nan), chosen)
-        return form.round(chosen[()])
+            chosen = blend(np.isnan(x) | np.isnan(y), np.float32(np.nan), chosen)
+        return form.round(chosen)
 
     return choose
 
@@ -87,7 +99,7 @@ def _xorsign(form, function):
         x, y = a.view(np.uint16), b.view(np.uint16)
         size = function(form.from_bits(x & ~sign), form.from_bits(y & ~sign)).view(np.uint16)
         signed = size | ((x ^ y) & sign)
-        return form.from_bits(np.where(size == 0x7FFF, size, signed)[()])
+        return form.from_bits(blend(size == 0x7FFF, size, signed))
 
     return choose
 
@@ -106,7 +118,7 @@ def _on_bits(form, operation, mask):
 
     def compute(a):
         bits = operation(a.view(np.uint16), np.uint16(mask))
-        return form.from_bits(np.where(np.isnan(form.value(a)), NAN16, bits)[()])
+        return form.from_bits(blend(np.isnan(form.value(a)), NAN16, bits))
 
     return compute
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from .compare import COMBINE, FLOAT, register_setp
 from .formats import F16, FORMATS, f16_flush, halves, join
+from .lanes import blend
 from .table import DTYPES, instruction
 
 ONE = {"f16": 0x3C00, "bf16": 0x3F80}  # 1.0
@@ -18,7 +19,7 @@ def compare_values(form, compare, ftz):
 
 def _truth16(p, result):
     """A bool as ``set`` stores it in 16 bits."""
-    return np.where(p, np.uint16(ONE.get(result, 0xFFFF)), np.uint16(0))[()]
+    return blend(p, np.uint16(ONE.get(result, 0xFFFF)), np.uint16(0))
 
 
 def _single(form, compare, result):
@@ -30,7 +31,7 @@ def _single(form, compare, result):
         p = compare(a, b)
         if dtype.itemsize == 2:
             return _truth16(p, result).view(dtype)
-        return np.where(p, ~np.zeros((), dtype), dtype.type(0))[()]
+        return blend(p, ~np.zeros((), dtype), dtype.type(0))
 
     return code, test
 

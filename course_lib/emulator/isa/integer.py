@@ -6,6 +6,7 @@ the "Integer Arithmetic Instructions" section of the PTX ISA.
 
 import numpy as np
 
+from .lanes import blend, in_chunks
 from .table import DTYPES, instruction
 
 WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
@@ -17,6 +18,7 @@ def mul_wide(a, b, wide):
     return np.multiply(a, b, dtype=wide)
 
 
+@in_chunks(16384)
 def mul_hi(a, b):
     """Upper half of the double-width product, for any integer type."""
     bits = 8 * a.dtype.itemsize
@@ -27,7 +29,7 @@ def mul_hi(a, b):
 
 
 def _mul_hi_64(a, b):
-    x, y = a.astype(np.uint64), b.astype(np.uint64)
+    x, y = a.view(np.uint64), b.view(np.uint64)
     low = np.uint64(0xFFFFFFFF)
     x0, x1, y0, y1 = x & low, x >> 32, y & low, y >> 32
     middle = x1 * y0 + (x0 * y0 >> 32)
@@ -36,7 +38,7 @@ def _mul_hi_64(a, b):
     if a.dtype.kind == "u":
         return high
     # A negative factor counts 2**64 too much of the other one.
-    return high.astype(np.int64) - np.where(a < 0, b, 0) - np.where(b < 0, a, 0)
+    return high.view(np.int64) - (a >> 63 & b) - (b >> 63 & a)
 
 
 def saturate_s32(wide):
@@ -44,20 +46,30 @@ def saturate_s32(wide):
     return np.clip(wide, -(2**31), 2**31 - 1).astype(np.int32)
 
 
+@in_chunks(8192)
 def divide(a, b):
     """Quotient rounded toward zero. x / 0 has all bits set, as on NVIDIA GPUs."""
+    ones = ~np.zeros((), a.dtype)
+    if a.dtype.itemsize < 8:  # the float64 quotient never rounds up to the next integer
+        quotient = np.divide(a, b, dtype=np.float64).astype(np.int64).astype(a.dtype)
+    else:
+        quotient = _divide_64(a, b)
+    zero = b == 0
+    return blend(zero, ones, quotient) if zero.any() else quotient
+
+
+def _divide_64(a, b):
     if a.dtype.kind == "u":
-        return np.where(b == 0, ~np.zeros((), a.dtype), np.floor_divide(a, b))[()]
-    unsigned = np.dtype(f"u{a.dtype.itemsize}")
-    size_a, size_b = np.absolute(a).astype(unsigned), np.absolute(b).astype(unsigned)
-    quotient = np.floor_divide(size_a, size_b).astype(a.dtype)
-    signed = np.where((a ^ b) < 0, -quotient, quotient)
-    return np.where(b == 0, a.dtype.type(-1), signed)[()]
+        return np.floor_divide(a, b)
+    size = np.floor_divide(np.absolute(a).view(np.uint64), np.absolute(b).view(np.uint64))
+    sign = (a ^ b) >> 63
+    return (size.view(np.int64) ^ sign) - sign
 
 
 def remainder(a, b):
     """a - b * (a / b): the sign of ``a``. x % 0 has all bits set, too."""
-    return np.where(b == 0, ~np.zeros((), a.dtype), a - b * divide(a, b))[()]
+    rest, zero = a - b * divide(a, b), b == 0
+    return blend(zero, ~np.zeros((), a.dtype), rest) if zero.any() else rest
 
 
 def distance(a, b):

@@ -2,28 +2,28 @@
 
 import numpy as np
 
+from .lanes import blend, in_chunks
 from .table import instruction
 
 
-def _byte(pair, selector):
-    """Byte 0-7 of the 64-bit ``pair``; bit 3 of the selector replicates its sign instead."""
-    byte = pair >> ((selector & 7) * np.uint32(8)).astype(np.uint64) & np.uint64(255)
-    sign = (byte >> 7) * np.uint64(255)
-    return np.where(selector & 8, sign, byte).astype(np.uint32)
-
-
-def _permute(a, b, selectors):
-    pair = b.astype(np.uint64) << 32 | a
-    result = np.uint32(0)
-    for position, selector in enumerate(selectors):
-        result = result | _byte(pair, selector) << 8 * position
-    return result[()]
+def _byte(a, b, selector):
+    """Byte 0-7 of {b, a}; bit 3 of the selector spreads its sign bit over all 8 bits instead."""
+    word = (b if selector & 4 else a) if selector.ndim == 0 else blend(selector & 4 != 0, b, a)
+    shifted = word >> (selector & 3) * np.uint32(8) & np.uint32(255)
+    if not (selector & 8).any():
+        return shifted
+    return blend(selector & 8 != 0, (shifted >> np.uint32(7)) * np.uint32(255), shifted)
 
 
 @instruction("prmt.b32", "u32 <- u32 u32 u32")
+@in_chunks(16384)
 def permute(a, b, c):
     """Four bytes of {b, a} chosen by the four low nibbles of ``c``."""
-    return _permute(a, b, [c >> 4 * i & 15 for i in range(4)])
+    result = _byte(a, b, c & 15)
+    for position in (1, 2, 3):
+        result = result | _byte(a, b, c >> 4 * position & 15) << 8 * position
+    shape = np.broadcast_shapes(a.shape, b.shape, c.shape)
+    return result if result.shape == shape else np.full(shape, result)
 
 
 # Byte selectors, lowest byte first, for c & 3 = 0, 1, 2, 3 (table in the ISA's prmt section).
@@ -42,14 +42,18 @@ for _mode, _selectors in PERMUTE_MODES.items():
     )
 
 
-def parts(a, signed, bits):
-    """The ``bits``-wide fields of a 32-bit word, lowest first, as int64."""
-    fields = [(a >> bits * i).astype(f"u{bits // 8}") for i in range(32 // bits)]
-    return [(x.view(f"i{bits // 8}") if signed else x).astype(np.int64) for x in fields]
+def part(a, signed, bits, i):
+    """The i-th ``bits``-wide field of a 32-bit word, extended to 32 bits."""
+    a = a.view(np.int32 if signed else np.uint32)
+    return (a << 32 - bits - bits * i >> 32 - bits).view(np.uint32)
 
 
-def _dot(pairs, c):
-    return (sum(x * y for x, y in pairs) + c).astype(c.dtype)
+def _dot(a, b, c, signs, widths, first):
+    """c + the products of the fields of ``a`` and ``b``, wrapping; ``first`` is the first field of b."""
+    total = c.view(np.uint32)
+    for i in range(32 // widths[0]):
+        total = total + part(a, signs[0], widths[0], i) * part(b, signs[1], widths[1], first + i)
+    return total.view(c.dtype)
 
 
 for _a in ("u32", "s32"):
@@ -58,11 +62,9 @@ for _a in ("u32", "s32"):
         _signature = f"{_c} <- u32 u32 {_c}"
         _signs = (_a == "s32", _b == "s32")
         instruction(f"dp4a.{_a}.{_b}", _signature)(
-            lambda a, b, c, s=_signs: _dot(zip(parts(a, s[0], 8), parts(b, s[1], 8), strict=True), c)
+            lambda a, b, c, s=_signs: _dot(a, b, c, s, (8, 8), 0)
         )
         for _half, _from in (("lo", 0), ("hi", 2)):
             instruction(f"dp2a.{_half}.{_a}.{_b}", _signature)(
-                lambda a, b, c, s=_signs, i=_from: _dot(
-                    zip(parts(a, s[0], 16), parts(b, s[1], 8)[i : i + 2], strict=True), c
-                )
+                lambda a, b, c, s=_signs, i=_from: _dot(a, b, c, s, (16, 8), i)
             )

@@ -101,7 +101,7 @@ def step_down(x, where):
 
 
 def step_up(x, where):
-    """The next higher float at ``where`` (bools); -0 counts as below +0."""
+    """The next higher float at ``where`` (bools)."""
     bits = x.view(f"i{x.dtype.itemsize}")
     sign = bits >> 8 * x.dtype.itemsize - 1
     return (bits + (sign | 1) * where).view(x.dtype)

@@ -1,14 +1,13 @@
 """Selection: selp (by a predicate) and slct (by a sign)."""
 
-import numpy as np
-
+from .lanes import blend
 from .rounding import flush
 from .table import instruction
 
 
 def choose(a, b, p):
     """``a`` where ``p`` holds, else ``b``."""
-    return np.where(p, a, b)[()]
+    return blend(p, a, b)
 
 
 for _bits in (16, 32, 64):
@@ -21,7 +20,7 @@ for _code in ("f32", "f64"):
 
 def choose_by_sign(a, b, c):
     """``a`` where ``c`` >= 0 (-0 counts), else ``b``; NaN gives ``b``."""
-    return np.where(c >= 0, a, b)[()]
+    return blend(c >= 0, a, b)
 
 
 for _code, _word in (

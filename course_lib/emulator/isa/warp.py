@@ -10,6 +10,7 @@ import numpy as np
 from .table import instruction
 
 LANE = np.arange(32, dtype=np.uint32)
+ALL = np.uint32(2**32 - 1)
 
 
 def lane_bits(p):
@@ -43,20 +44,31 @@ def shuffle(find_source):
     """shfl.sync of one mode: (active, a, b, c, members) -> (value, in range, undefined)."""
 
     def move(active, a, b, c, members):
-        lane, segment, cut = LANE.view(np.int32), (c >> 8 & 31).astype(np.int32), (c & 31).astype(np.int32)
-        first = lane & segment
-        limit = first | (cut & ~segment)
+        segment, cut = (c >> 8 & 31).astype(np.int32), (c & 31).astype(np.int32)
+        lane = LANE.view(np.int32)
+        limit = (lane & segment) | (cut & ~segment)
         source, allowed = find_source(lane, (b & 31).astype(np.int32), segment, limit)
-        inside = np.broadcast_to(allowed(source), active.shape)
-        source = np.broadcast_to(np.where(inside, source, lane), active.shape)
-        a, members = np.broadcast_to(a, active.shape), np.broadcast_to(members, active.shape)
-        value = np.take_along_axis(a, source, axis=1)
-        from_active = np.take_along_axis(active, source, axis=1)
+        inside = allowed(source)
+        source = np.where(inside, source, lane)
+        a, inside = np.broadcast_to(a, active.shape), np.broadcast_to(inside, active.shape)
+        value = _gather(a, source)
+        if active.all() and np.all(members == ALL):
+            return value, inside, None
+        members = np.broadcast_to(members, active.shape)
+        source = np.broadcast_to(source, active.shape)
         member = (members >> source.astype(np.uint32)) & (members >> LANE) & 1 == 1
-        undefined = active & ~(from_active & member)
+        undefined = active & ~(_gather(active, source) & member)
         return value, inside, undefined if undefined.any() else None
 
     return move
+
+
+def _gather(a, source):
+    """Per warp, the values of the lanes ``source``: (32,) for all warps alike or (warps, 32)."""
+    if source.ndim == 1:
+        return a.take(source, axis=1)
+    first = np.arange(0, a.size, 32)[:, None]
+    return np.ascontiguousarray(a).ravel().take(source + first)
 
 
 for _name, _source in (("up", _up), ("down", _down), ("bfly", _butterfly), ("idx", _index)):
