@@ -18,13 +18,14 @@ def this_machine(cp: Any) -> Gpu:
     A GPU that is not in the table gets peaks computed from its clocks, and says so in `note`.
     """
     number = cp.cuda.runtime.getDevice()
-    attributes = cp.cuda.Device(number).attributes
+    device = cp.cuda.Device(number)
+    attributes = device.attributes
     full_name = cp.cuda.runtime.getDeviceProperties(number)["name"].decode()
     clock = attributes.get("ClockRate", 0) / 1e3  # reported in kHz; 0 where the runtime no longer tells
     facts = {
         "full_name": full_name,
         "sms": attributes["MultiProcessorCount"],
-        "architecture": _architecture(attributes),
+        "architecture": _architecture(device.compute_capability, attributes),
         "origin": "this machine",
     }
     try:
@@ -55,12 +56,13 @@ def _dram(attributes: Mapping[str, int]) -> float:
     return round(2 * clock_hz * attributes["GlobalMemoryBusWidth"] / 8 / 1e9)
 
 
-def _architecture(attributes: Mapping[str, int]) -> Architecture:
-    major, minor = attributes["ComputeCapabilityMajor"], attributes["ComputeCapabilityMinor"]
+def _architecture(digits: str, attributes: Mapping[str, int]) -> Architecture:
+    """CuPy gives the compute capability as digits without a point ("90", "120"), and not as an attribute."""
+    capability = f"{digits[:-1]}.{digits[-1]}"
     try:
-        return architecture(f"{major}.{minor}")
+        return architecture(capability)
     except KeyError:
-        return _asked(attributes, f"{major}.{minor}")
+        return _asked(attributes, capability)
 
 
 def _asked(attributes: Mapping[str, int], capability: str) -> Architecture:

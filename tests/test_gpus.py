@@ -72,18 +72,16 @@ def test_without_a_gpu_the_device_is_the_emulated_h200(monkeypatch):
     assert device("T4").sms == 40
 
 
-def fake_cupy(name: str, **changes: int) -> SimpleNamespace:
+def fake_cupy(name: str, capability: str = "90", **changes: int) -> SimpleNamespace:
     attributes = {
         "ClockRate": 1_980_000,
         "MemoryClockRate": 3_201_000,
         "GlobalMemoryBusWidth": 6144,
         "MultiProcessorCount": 132,
-        "ComputeCapabilityMajor": 9,
-        "ComputeCapabilityMinor": 0,
         "L2CacheSize": 62914560,
     } | changes
     runtime = SimpleNamespace(getDevice=lambda: 0, getDeviceProperties=lambda number: {"name": name.encode()})
-    device = SimpleNamespace(attributes=attributes)
+    device = SimpleNamespace(attributes=attributes, compute_capability=capability)
     return SimpleNamespace(cuda=SimpleNamespace(runtime=runtime, Device=lambda number: device))
 
 
@@ -102,7 +100,6 @@ def test_an_unknown_gpu_of_this_machine_gets_computed_peaks_and_says_so():
 
 def test_an_unknown_capability_is_asked_of_the_runtime():
     limits = {
-        "ComputeCapabilityMajor": 7,
         "WarpSize": 32,
         "MaxThreadsPerMultiProcessor": 2048,
         "MaxBlocksPerMultiprocessor": 32,
@@ -111,7 +108,7 @@ def test_an_unknown_capability_is_asked_of_the_runtime():
         "MaxSharedMemoryPerBlockOptin": 98304,
         "ReservedSharedMemoryPerBlock": 0,
     }
-    found = this_machine(fake_cupy("Tesla V100-SXM2-16GB", **limits))
+    found = this_machine(fake_cupy("Tesla V100-SXM2-16GB", "70", **limits))
     assert (found.architecture.capability, found.architecture.max_warps) == ("7.0", 64)
 
 
