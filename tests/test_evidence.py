@@ -1,0 +1,45 @@
+"""Modelled times of a sweep are shown alone, or beside the recorded ones where there are any."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from course_lib import evidence
+from course_lib.recorded import Table
+from course_lib.sweeps import sweep
+
+META = dict.fromkeys(("gpu", "driver", "cuda", "cupy", "date", "script", "median", "spread"), "x")
+
+
+def fake(name: str) -> Table:
+    """A recording in which every launch took 2 ms."""
+    chosen = sweep(name)
+    points = [point.columns for point in chosen.points(chosen.small)]
+    rows = [{**columns, "median_ms": 2.0, "low_ms": 1.5, "high_ms": 3.0, "n": 9} for columns in points]
+    return Table(name, META, {key: np.array([row[key] for row in rows]) for key in rows[0]})
+
+
+@pytest.fixture(params=[True, False], ids=["recorded", "not recorded"])
+def there(request, monkeypatch):
+    """Whether a recording is there."""
+    monkeypatch.setattr(evidence, "recording", lambda name, gpu: fake(name) if request.param else None)
+    return request.param
+
+
+def test_chart_has_a_curve_for_each_label(there):
+    figure = evidence.time_chart("coalescing_stride", "stride", title="Stride")
+    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert labels == ["modelled, H200"] + ["recorded, H200"] * there
+    assert len(figure.axes[0].lines[0].get_xdata()) == 32
+    plt.close(figure)
+
+
+def test_table_names_every_launch_and_its_limit(there):
+    text = str(evidence.time_table("coalescing_layout"))
+    assert "layout=aos fields=1" in text
+    assert "DRAM bytes" in text
+    assert ("recorded ms" in text) == there
+
+
+def test_a_gpu_without_recordings():
+    assert evidence.recording("coalescing_stride", "L4") is None

@@ -1,0 +1,10 @@
+// rejected: wrong answer — z and mass go to each other's plane
+extern "C" __global__ void split_bodies(float *planes, const float *bodies, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float4 body = reinterpret_cast<const float4 *>(bodies)[i];
+    planes[i] = body.x;
+    planes[n + i] = body.y;
+    planes[2 * n + i] = body.w;
+    planes[3 * n + i] = body.z;
+}
