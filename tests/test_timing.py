@@ -140,3 +140,14 @@ def test_an_emulated_kernel_is_modelled(monkeypatch):
 def test_too_few_runs_are_refused():
     with pytest.raises(ValueError, match="at least 3"):
         benchmark(CupyKernel(), (1,), (32,), (), n=2)
+
+
+def test_a_real_kernel_on_the_emulator_keeps_its_arguments():
+    from course_lib.emulator import RawKernel
+    from course_lib.kernels import COPY_FLOAT
+
+    out, given = np.zeros(4096, np.float32), np.arange(4096, dtype=np.float32)
+    kernel = RawKernel(COPY_FLOAT.source, COPY_FLOAT.name, options=COPY_FLOAT.options)
+    found = benchmark(kernel, (16,), (256,), (out, given, np.int32(4096)), gpu="H200")
+    assert (found.source, found.limiter) == ("modelled", "launch")
+    assert not out.any()
