@@ -1,5 +1,7 @@
-"""The GPU table agrees with itself and with the limits the CUDA headers give."""
+"""The GPU table agrees with itself, with the CUDA headers and with what an H200 reported."""
 
+import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -72,11 +74,25 @@ def test_without_a_gpu_the_device_is_the_emulated_h200(monkeypatch):
     assert device("T4").sms == 40
 
 
+def test_the_h200_of_the_table_is_the_h200_that_was_asked():
+    path = Path(__file__).parents[1] / "data" / "recorded" / "h200" / "device.json"
+    asked, found = json.loads(path.read_text(encoding="utf-8"))["attributes"], gpu("H200")
+    arch = found.architecture
+    assert (found.sms, found.l2.size_bytes) == (asked["MultiProcessorCount"], asked["L2CacheSize"])
+    assert found.clock_hz == asked["ClockRate"] * 1e3
+    assert arch.max_threads == asked["MaxThreadsPerMultiProcessor"]
+    assert arch.max_blocks == asked["MaxBlocksPerMultiprocessor"]
+    assert arch.registers == asked["MaxRegistersPerMultiprocessor"]
+    assert arch.shared_per_sm_bytes == asked["MaxSharedMemoryPerMultiprocessor"]
+    assert arch.shared_per_block_bytes == asked["MaxSharedMemoryPerBlockOptin"]
+    assert arch.shared_reserved_bytes == asked["ReservedSharedMemoryPerBlock"]
+
+
 def fake_cupy(name: str, capability: str = "90", **changes: int) -> SimpleNamespace:
     attributes = {
         "ClockRate": 1_980_000,
         "MemoryClockRate": 3_201_000,
-        "GlobalMemoryBusWidth": 6144,
+        "GlobalMemoryBusWidth": 6016,
         "MultiProcessorCount": 132,
         "L2CacheSize": 62914560,
     } | changes
@@ -94,7 +110,7 @@ def test_a_known_gpu_of_this_machine_keeps_the_peaks_of_the_table():
 def test_an_unknown_gpu_of_this_machine_gets_computed_peaks_and_says_so():
     found = this_machine(fake_cupy("NVIDIA H800"))
     assert found.compute.fp32_tflops == pytest.approx(66.9, abs=0.05)
-    assert found.memory.dram_gb_per_s == 4917
+    assert found.memory.dram_gb_per_s == 4814
     assert "computed" in found.note
 
 
