@@ -6,7 +6,7 @@ RUN := "$(CURDIR)/$(VENV)/bin/python"
 
 # Open the course in JupyterLab. LAB_ARGS goes to JupyterLab, e.g. LAB_ARGS="--no-browser --port 8890".
 lab: environment
-	cd notebooks && $(RUN) -m jupyterlab --config=../.ci/jupyter_config.py $(LAB_ARGS)
+	cd notebooks && $(RUN) -m jupyterlab $(LAB_ARGS)
 
 # Lint, unit tests, every notebook, and JupyterLab in a headless browser. PYTEST_ARGS narrows it.
 test: lint

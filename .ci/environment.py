@@ -45,6 +45,7 @@ def main() -> int:
     pip = [str(_python(folder)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     status = subprocess.call([*pip, "--editable", wanted])
     if status == 0:
+        _quiet(folder)
         stamp.write_text(" ".join([mark, *extras]))
     return status
 
@@ -76,6 +77,13 @@ def _make(folder: Path) -> bool:
     except (subprocess.CalledProcessError, SystemExit, OSError):
         return False
     return True
+
+
+def _quiet(folder: Path) -> None:
+    """Switch off JupyterLab's question about news: the course fetches nothing."""
+    page = folder / "etc" / "jupyter" / "labconfig" / "page_config.json"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text('{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}\n')
 
 
 def _stop(words: str) -> int:

@@ -124,7 +124,7 @@ class _Runtime:
         """Everything is done already."""
 
     def getDeviceProperties(self, device: int) -> dict:  # noqa: N802
-        """What an H200 reports; the name says that it is emulated, and its identity (`uuid`, ...) is empty."""
+        """What an H200 reports; the name says that it is emulated, and its `uuid` is empty."""
         Device(device)
         properties = {name: b"" if v is None else v for name, v in _recorded()["properties"].items()}
         return {**properties, "name": b"emulated NVIDIA H200"}

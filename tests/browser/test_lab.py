@@ -1,0 +1,95 @@
+"""A reader's way through a notebook: open JupyterLab, run everything, drag a slider, see the picture change.
+
+The screenshots are left in `artifacts/browser/`.
+"""
+
+import os
+import statistics
+import textwrap
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from tests.browser import lab
+from tests.notebooks import check_format
+
+PICTURES = check_format.ROOT / "artifacts" / "browser"
+CHAPTERS = [p for p in check_format.notebooks() if p.parent.name == "notebooks"]
+MOST_MS = 2000  # a slow machine passes; `make bench` reports the time that the course promises
+pytestmark = pytest.mark.browser
+
+SLIDER = """
+    from matplotlib import pyplot as plt
+    from course_lib import explore
+
+    def squares(n=3):
+        figure, axes = plt.subplots()
+        axes.plot([i * i for i in range(n)])
+        return figure
+
+    explore(squares, n=range(1, 41))
+"""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A running browser. Where none is installed the tests are skipped, except in CI."""
+    if lab.chromium() is None:
+        words = "no Chromium or Chrome found: JupyterLab itself was not tested"
+        pytest.fail(words) if os.environ.get("CI") else pytest.skip(words)
+    with lab.browser() as browser:
+        yield browser
+
+
+def _book(folder, name, source):
+    """A folder with a notebook of one cell."""
+    book = new_notebook(cells=[new_code_cell(textwrap.dedent(source).strip())])
+    book.metadata.update(check_format.METADATA)
+    (folder / "books").mkdir()
+    nbformat.write(book, folder / "books" / f"{name}.ipynb")
+    return folder / "books"
+
+
+def _walk(browser, folder, name, scratch):
+    """Open and run a notebook and drag each of its sliders three times; (ms per drag, error outputs)."""
+    with lab.server(folder, scratch) as url:
+        page = lab.open_notebook(browser, url, name)
+        lab.run_all(page)
+        times = []
+        for explorer in page.locator(".course-explore").all():
+            times += [lab.drag(page, explorer, pixels) for pixels in (60, 60, -40)]
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=PICTURES / f"{name.removesuffix('.ipynb')}.png")
+        found = lab.errors(page)
+        page.close()
+    return times, found
+
+
+def _report(capsys, name, times):
+    with capsys.disabled():
+        print(f"\n{name}: release to new picture {statistics.median(times):.0f} ms, n={len(times)}")
+
+
+def test_a_slider_changes_the_picture(chromium, tmp_path, capsys):
+    times, found = _walk(chromium, _book(tmp_path, "slider", SLIDER), "slider.ipynb", tmp_path)
+    _report(capsys, "slider", times)
+    assert found == []
+    assert len(times) == 3
+    assert statistics.median(times) < MOST_MS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.name)
+def test_a_chapter_runs_and_its_sliders_move(path, chromium, tmp_path, capsys):
+    times, found = _walk(chromium, path.parent, path.name, tmp_path)
+    assert found == []
+    if times:
+        _report(capsys, path.name, times)
+        assert statistics.median(times) < MOST_MS
+
+
+def test_an_error_output_is_seen(chromium, tmp_path):
+    times, found = _walk(chromium, _book(tmp_path, "wrong", "1 / 0"), "wrong.ipynb", tmp_path)
+    assert times == []
+    assert "ZeroDivisionError" in found[0]
