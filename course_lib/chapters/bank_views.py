@@ -1,0 +1,150 @@
+"""Chapter 03, bank conflicts: what its tables, pictures, sliders and time charts need."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..agreement import modelled_sweep
+from ..emulator import RawKernel
+from ..evidence import recording
+from ..gpus import DEFAULT, device, names
+from ..pictures import Series, warp_to_banks
+from ..pictures import sweep as draw_sweep
+from ..profile import as_emulated, profile
+from ..report import Cell, Table
+from ..sweeps import sweep
+from .bank_conflict import FEWEST, LANES, SHARED_LOADS, STATIC_BYTES, excess
+
+SHARED_STORES = "smsp__sass_inst_executed_op_shared_st.sum"
+
+# the rows of this chapter's tables: label -> metric
+SHARED = {
+    "shared stores, one per warp": SHARED_STORES,
+    "their wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "shared loads, one per warp": SHARED_LOADS,
+    "their wavefronts ": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "worst conflict (n-way)": "course__shared_ways.max",
+    "wavefronts needed at least": FEWEST,
+    "wavefronts in excess": excess,
+}
+
+
+def memory_instructions(kernel: Any) -> str:
+    """The PTX lines of a kernel that load or store, parameters apart; takes CuPy's RawKernel too."""
+    lines = (line.strip().replace("\t", " ") for line in as_emulated(kernel).ptx.splitlines())
+    return "\n".join(line for line in lines if line.startswith(("ld.", "st.")) and ".param." not in line)
+
+
+# -- sliders -----------------------------------------------------------------------
+
+
+def offset_view(kernel: Any) -> Callable[[int], tuple[Figure, str]]:
+    """The function behind the OFFSET slider, for a `kernel(a, n, offset)` like the demo of the notes.
+
+    It runs 16 blocks of 1,024 threads and draws the access of the first warp.
+    """
+
+    def show_offset(offset: int = 32) -> tuple[Figure, str]:
+        a = np.arange(16384, dtype=np.int32)
+        p = profile(kernel, (16,), (1024,), (a, np.int32(a.size), np.int32(offset)))
+        lines = [_sides(p), f"{len(p.hazards)} hazards" if p.hazards else "no hazard"]
+        lines += [f"  {hazard.kind}, line {hazard.line}: {hazard.message}" for hazard in p.hazards]
+        figure = warp_to_banks(4 * (LANES * offset % 1024), title=f"OFFSET {offset}, counted")
+        return figure, f"OFFSET {offset}, counted over 512 warps: " + "\n".join(lines)
+
+    return show_offset
+
+
+def padding_view(kernel: Any) -> Callable[[int], tuple[Figure, str]]:
+    """The function behind the padding slider, for a tiled transpose that is compiled with ``-DPAD=...``.
+
+    It transposes 64 x 64 floats and draws how the first warp reads a column of its tile.
+    """
+
+    def show_padding(padding: int = 1) -> tuple[Figure, str]:
+        compiled = RawKernel(kernel.code, kernel.name, options=(f"-DPAD={padding}",))
+        given = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
+        p = profile(compiled, (2, 2), (32, 8), (np.zeros_like(given), given, np.int32(64)))
+        row = 32 + padding
+        figure = warp_to_banks(4 * row * LANES, title=f"A column of tile[32][{row}], counted")
+        bytes_ = f"{p[STATIC_BYTES]:,} bytes of shared memory per block"
+        return figure, f"tile[32][{row}], counted over 4 tiles: {_sides(p)}, {bytes_}"
+
+    return show_padding
+
+
+def _sides(p: Any) -> str:
+    """What stores and loads cost, in a sentence."""
+    waves = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+    sides = ((SHARED_STORES, "st", "stores"), (SHARED_LOADS, "ld", "loads"))
+    return ", ".join(f"{p[n]:,} {what} take {p[waves.format(op)]:,} wavefronts" for n, op, what in sides)
+
+
+# -- times -------------------------------------------------------------------------
+
+
+def transpose_by_gpu() -> Table:
+    """For every GPU of the table and this machine's: does padding the tile move the modelled time?"""
+    known = names()
+    here = device()
+    gpus = [*known, *([here] if here.name not in known else [])]
+    header = ["GPU", "tiled ms", "limited by", "padded ms", "limited by", "should the time move?"]
+    caption = "modelled, 8192 x 8192 floats"
+    return Table(header, [_padding_row(gpu) for gpu in gpus], {0, 2, 4, 5}, caption)
+
+
+def _padding_row(gpu: Any) -> list[Cell]:
+    chosen = sweep("bank_transpose")
+    timed = zip(chosen.points(chosen.size), modelled_sweep("bank_transpose", gpu), strict=True)
+    times = {point.columns["variant"]: time for point, time in timed if point.columns["size"] == chosen.size}
+    tiled, padded = times["tiled"], times["padded"]
+    gain = tiled.ms / padded.ms
+    verdict = f"yes, {gain:.1f} times faster" if gain > 1.05 else "no"
+    cells = (f"{tiled.ms:.3f}", tiled.limiter, f"{padded.ms:.3f}", padded.limiter, verdict)
+    return [Cell(tiled.gpu), *map(Cell, cells)]
+
+
+def offset_times() -> Figure:
+    """Time of 1,024 loads per thread over OFFSET: modelled, recorded and, with a GPU here, measured."""
+    chosen = sweep("bank_offset")
+    numbered = [(i, p) for i, p in enumerate(chosen.points(chosen.size)) if p.columns["access"] == "load"]
+    offsets = [point.columns["offset"] for _, point in numbered]
+    modelled = modelled_sweep("bank_offset")
+    series = [Series("modelled", offsets, [modelled[i].ms for i, _ in numbered], "", DEFAULT)]
+    table = recording("bank_offset")
+    if table is not None:
+        rows = table.where(access="load")
+        low, high = rows["low_ms"], rows["high_ms"]
+        series.append(Series("recorded", rows["offset"], rows.ms, "", DEFAULT, low, high))
+    if _on_gpu():
+        times = [measured(point) for _, point in numbered]
+        low, high = [t.low_ms for t in times], [t.high_ms for t in times]
+        series.append(Series("measured", offsets, [t.ms for t in times], "", device().name, low, high))
+    title = "1,024 shared loads by each thread, 2 blocks of 1,024 threads per SM"
+    return draw_sweep(*series, xlabel="OFFSET", ylabel="time (ms)", title=title)
+
+
+def measured_transposes() -> str:
+    """The recorded transposes, timed on this machine's GPU; a sentence where there is none."""
+    if not _on_gpu():
+        return "No GPU here, so nothing is measured."
+    points = sweep("bank_transpose").points(sweep("bank_transpose").size)
+    shown = [(" ".join(f"{k}={v}" for k, v in point.columns.items()), measured(point)) for point in points]
+    return "\n".join(f"{label}: {timing}" for label, timing in shown)
+
+
+def measured(point: Any) -> Any:
+    """The `Timing` of one launch of a sweep on this machine."""
+    from ..backend import cp
+    from ..timing import benchmark
+
+    kernel = point.kernel.compile(cp)
+    return benchmark(kernel, point.grid, point.block, point.arguments(cp), flush_l2=not point.warm)
+
+
+def _on_gpu() -> bool:
+    from .. import backend
+
+    return backend.BACKEND.name == "cupy"

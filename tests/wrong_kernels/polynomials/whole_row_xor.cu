@@ -1,0 +1,14 @@
+// rejected: hazard — chunk ^ row exceeds 7 for rows above 7: rows overwrite each other and the tile's end
+extern "C" __global__ void polynomials(float* y, const float4* a, float x, int rows) {
+    __shared__ float4 tile[32][8];
+    int first = blockIdx.x * 32, t = threadIdx.x, row = t / 8, chunk = t % 8;
+    if (first + row < rows) tile[row][chunk ^ row] = a[first * 8 + t];
+    __syncthreads();
+    if (t >= 32 || first + t >= rows) return;
+    float sum = 0;
+    for (int c = 7; c >= 0; --c) {
+        float4 v = tile[t][c ^ t];
+        sum = (((sum * x + v.w) * x + v.z) * x + v.y) * x + v.x;
+    }
+    y[first + t] = sum;
+}

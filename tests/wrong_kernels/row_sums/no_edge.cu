@@ -1,0 +1,11 @@
+// rejected: hazard — the last block of the ragged shape reads rows past the end of the matrix
+extern "C" __global__ void row_sums(float* y, const float* a, int rows) {
+    __shared__ float tile[32][33];
+    int first = blockIdx.x * 32, x = threadIdx.x;
+    for (int r = threadIdx.y; r < 32; r += 8) tile[r][x] = a[(first + r) * 32 + x];
+    __syncthreads();
+    if (threadIdx.y > 0) return;
+    float sum = 0;
+    for (int c = 0; c < 32; ++c) sum += tile[x][c];
+    y[first + x] = sum;
+}
