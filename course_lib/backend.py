@@ -61,12 +61,22 @@ def cupy_version() -> tuple[str, str] | None:
     return None
 
 
-def wrong_wheel(found: driver.Driver | None) -> str | None:
-    """The pip command for the right wheel where the driver is too old for the installed one, else None."""
+def right_wheel(found: driver.Driver) -> str:
+    """What to do for a CuPy that this driver can run, with its CUDA libraries: a pip command, mostly."""
+    if found.major < 12:
+        return "install a newer NVIDIA driver: CuPy needs one for CUDA 12"
+    wheel = "cupy-cuda12x" if found.major == 12 else "cupy-cuda13x"
     installed = cupy_version()
-    if found is None or installed is None or installed[0] != "cupy-cuda13x" or found.major != 12:
+    first = f"pip uninstall -y {installed[0]} && " if installed and installed[0] != wheel else ""
+    return f'{first}pip install "{wheel}[ctk]"'
+
+
+def wrong_wheel(found: driver.Driver | None) -> str | None:
+    """`right_wheel` where the driver is too old for the installed CuPy; None where they agree."""
+    installed = cupy_version()
+    if found is None or installed is None or found.major > 12:
         return None
-    return 'pip uninstall -y cupy-cuda13x && pip install "cupy-cuda12x[ctk]"'
+    return right_wheel(found) if found.major < 12 or installed[0] == "cupy-cuda13x" else None
 
 
 def _cupy(found: driver.Driver, load: Callable[[str], ModuleType]) -> tuple[Backend, ModuleType]:
@@ -78,8 +88,7 @@ def _cupy(found: driver.Driver, load: Callable[[str], ModuleType]) -> tuple[Back
         name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     except Exception as error:  # CuPy raises many kinds: ImportError, RuntimeError, CUDARuntimeError
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        advice = wrong_wheel(found) or 'pip install "cupy-cuda13x[ctk]" brings its libraries'
-        return _emulator("no libraries", f"CuPy cannot use the GPU ({first}); {advice}")
+        return _emulator("no libraries", f"CuPy cannot use the GPU ({first}); {right_wheel(found)}")
     return Backend("cupy", "gpu", f"CuPy {cupy.__version__} on {name}"), cupy
 
 

@@ -70,7 +70,24 @@ def test_cupy_that_cannot_be_imported(error):
 def test_a_driver_older_than_the_wheel_names_the_wheel(monkeypatch):
     monkeypatch.setattr(backend, "cupy_version", lambda: ("cupy-cuda13x", "14.2.0"))
     chosen, _ = _choose(driver=Driver(12, 4, 1), load=_raise(RuntimeError("cudaErrorInsufficientDriver")))
-    assert 'pip install "cupy-cuda12x[ctk]"' in chosen.reason
+    assert chosen.reason.endswith('pip uninstall -y cupy-cuda13x && pip install "cupy-cuda12x[ctk]"')
+
+
+@pytest.mark.parametrize(
+    ("wheel", "driver", "words"),
+    [
+        ("cupy-cuda13x", Driver(13, 0, 1), None),
+        ("cupy-cuda12x", Driver(13, 0, 1), None),  # an older toolkit runs on a newer driver
+        ("cupy-cuda12x", Driver(12, 8, 1), None),
+        ("cupy-cuda13x", Driver(12, 8, 1), 'pip install "cupy-cuda12x[ctk]"'),
+        ("cupy-cuda12x", Driver(11, 8, 1), "newer NVIDIA driver"),
+        ("cupy-cuda13x", None, None),
+    ],
+)
+def test_driver_against_wheel(wheel, driver, words, monkeypatch):
+    monkeypatch.setattr(backend, "cupy_version", lambda: (wheel, "14.2.0"))
+    advice = backend.wrong_wheel(driver)
+    assert advice is None if words is None else words in advice
 
 
 def test_an_unknown_wish_is_refused():

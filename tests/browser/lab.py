@@ -89,12 +89,13 @@ def run_all(page: Page, timeout_s: float = 300) -> None:
     page.wait_for_function("window.courseRan", timeout=timeout_s * 1000)
 
 
-def errors(page: Page) -> list[str]:
-    """What the error outputs of the cells and of the sliders say."""
+def outputs(page: Page) -> tuple[str, list[str]]:
+    """What the cells printed, and what the error outputs of cells and sliders say."""
     book = page.evaluate("jupyterapp.shell.currentWidget.content.model.toJSON()")
-    outputs = [output for cell in book["cells"] for output in cell.get("outputs", [])]
-    found = [f"{o['ename']}: {o['evalue']}" for o in outputs if o["output_type"] == "error"]
-    return found + page.locator(".course-error").all_inner_texts()
+    everything = [output for cell in book["cells"] for output in cell.get("outputs", [])]
+    printed = "".join("".join(o["text"]) for o in everything if o["output_type"] == "stream")
+    errors = [f"{o['ename']}: {o['evalue']}" for o in everything if o["output_type"] == "error"]
+    return printed, errors + page.locator(".course-error").all_inner_texts()
 
 
 def drag(page: Page, explorer: Locator, pixels: int) -> float:

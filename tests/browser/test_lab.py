@@ -21,7 +21,9 @@ pytestmark = pytest.mark.browser
 
 SLIDER = """
     from matplotlib import pyplot as plt
-    from course_lib import explore
+    from course_lib import doctor, explore
+
+    print(doctor())
 
     def squares(n=3):
         figure, axes = plt.subplots()
@@ -52,7 +54,7 @@ def _book(folder, name, source):
 
 
 def _walk(browser, folder, name, scratch):
-    """Open and run a notebook and drag each of its sliders three times; (ms per drag, error outputs)."""
+    """Open and run a notebook and drag each of its sliders three times; (ms per drag, printed, errors)."""
     with lab.server(folder, scratch) as url:
         page = lab.open_notebook(browser, url, name)
         lab.run_all(page)
@@ -61,9 +63,9 @@ def _walk(browser, folder, name, scratch):
             times += [lab.drag(page, explorer, pixels) for pixels in (60, 60, -40)]
         PICTURES.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=PICTURES / f"{name.removesuffix('.ipynb')}.png")
-        found = lab.errors(page)
+        printed, errors = lab.outputs(page)
         page.close()
-    return times, found
+    return times, printed, errors
 
 
 def _report(capsys, name, times):
@@ -72,9 +74,11 @@ def _report(capsys, name, times):
 
 
 def test_a_slider_changes_the_picture(chromium, tmp_path, capsys):
-    times, found = _walk(chromium, _book(tmp_path, "slider", SLIDER), "slider.ipynb", tmp_path)
+    books = _book(tmp_path, "slider", SLIDER)
+    times, printed, errors = _walk(chromium, books, "slider.ipynb", tmp_path)
     _report(capsys, "slider", times)
-    assert found == []
+    assert errors == []
+    assert "and the server's manager" in printed
     assert len(times) == 3
     assert statistics.median(times) < MOST_MS
 
@@ -82,14 +86,14 @@ def test_a_slider_changes_the_picture(chromium, tmp_path, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.name)
 def test_a_chapter_runs_and_its_sliders_move(path, chromium, tmp_path, capsys):
-    times, found = _walk(chromium, path.parent, path.name, tmp_path)
-    assert found == []
+    times, _, errors = _walk(chromium, path.parent, path.name, tmp_path)
+    assert errors == []
     if times:
         _report(capsys, path.name, times)
         assert statistics.median(times) < MOST_MS
 
 
 def test_an_error_output_is_seen(chromium, tmp_path):
-    times, found = _walk(chromium, _book(tmp_path, "wrong", "1 / 0"), "wrong.ipynb", tmp_path)
+    times, _, errors = _walk(chromium, _book(tmp_path, "wrong", "1 / 0"), "wrong.ipynb", tmp_path)
     assert times == []
-    assert "ZeroDivisionError" in found[0]
+    assert "ZeroDivisionError" in errors[0]
