@@ -54,4 +54,10 @@ atomic("atom.inc.u32", "u32", increment)
 atomic("atom.dec.u32", "u32", decrement)
 atomic("atom.add.f32", "f32", lambda old, x: quiet(add_float(old, x)))
 atomic("atom.global.add.f32", "f32", lambda old, x: flush(quiet(add_float(flush(old), flush(x)))))
-atomic("atom.add.f64", "f64", lambda old, x: quiet64(add_double(old, x)))
+
+
+@instruction("atom.add.f64", "f64 <- f64 f64", kind="atomic")
+def add_f64(old, x):
+    """NaN operands pass unchanged."""
+    total = quiet64(add_double(old, x))
+    return blend(np.isnan(x), x, blend(np.isnan(old), old, total))

@@ -6,7 +6,7 @@ in 16 bits, extended by its sign. Rules: section "cvt" of the PTX ISA.
 
 import numpy as np
 
-from .rounding import MODES, direct, flush, narrow, quiet, saturate, two_sum
+from .rounding import MODES, SCALE, direct, flush, flush_rounded, narrow, quiet, saturate, two_sum
 from .table import DTYPES, instruction
 
 INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
@@ -106,7 +106,9 @@ def _with_modifiers(prefix, types, function):
     instruction(f"{prefix}.sat.{types}", signature)(lambda a: saturate(function(a)))
     if "f32" in (target, source) and DTYPES[source].kind == "f":
         def flushed(a):
-            result = function(quiet(flush(a)) if source == "f32" else a)
+            if source == "f64":
+                return flush_rounded(function(a), lambda: function(a * SCALE))
+            result = function(quiet(flush(a)))
             return flush(result) if target == "f32" else result
 
         instruction(f"{prefix}.ftz.{types}", signature)(flushed)

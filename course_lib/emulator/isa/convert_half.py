@@ -49,10 +49,14 @@ def _register_relu_and_pairs(form, mode, narrowing):
     )
 
 
+def _flush_and_quiet(x):
+    return quiet(flush(x))
+
+
 def _register_to_float(form):
     """To f32 and f64: exact."""
     for modifier in ("", ".ftz"):
-        finish = quiet if form is F16 else flush if modifier else np.positive
+        finish = quiet if form is F16 else _flush_and_quiet if modifier else np.positive
         instruction(f"cvt{modifier}.f32.{form.name}", f"f32 <- {form.code}")(
             lambda a, finish=finish: finish(form.value(a))
         )

@@ -8,12 +8,12 @@ import numpy as np
 
 from .lanes import blend, in_chunks
 from .rounding import (
-    LAST_SUBNORMAL,
     MODES,
     NAN32,
+    SCALE,
     any_subnormal,
     flush,
-    least,
+    flush_rounded,
     narrow,
     quiet,
     saturate,
@@ -23,7 +23,6 @@ from .rounding import (
 from .table import instruction
 
 F64 = np.float64
-SCALE, SMALLEST = np.float32(2.0**64), np.float32(2.0**-126)
 
 
 def add(a, b, mode="rn"):
@@ -79,24 +78,14 @@ def _scale_sum(a, b, c):
 
 
 def _ftz(function, scale=None):
-    """Flush operands and results of ``function``.
-
-    A result that only rounding lifted to 2**-126 counts as subnormal where rounding with
-    unlimited exponents would have kept it below; ``scale`` gives operands for the same
-    operation away from that limit, with SCALE times the result.
-    """
+    """Flush operands and results; ``scale`` gives operands that multiply the result by SCALE."""
 
     def flushed(*operands):
         operands = [flush(x) for x in operands]
         result = function(*operands)
-        if least(result) > LAST_SUBNORMAL + np.uint32(1):
-            return result
-        result = flush(result)
         if scale is None:
-            return result
-        edge = np.absolute(result) == SMALLEST
-        tiny = edge & (np.absolute(function(*scale(*operands))) < SMALLEST * SCALE)
-        return blend(tiny, np.copysign(np.float32(0), result), result)
+            return flush(result)
+        return flush_rounded(result, lambda: function(*scale(*operands)))
 
     return flushed
 

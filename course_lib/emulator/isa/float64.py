@@ -100,11 +100,16 @@ def square_root(a, mode="rn"):
     return np.sqrt(a) if mode == "rn" else exact.each_lane(exact.square_root, mode, a)
 
 
+# Which operand's NaN wins, as seen on an H200: the last one named here.
+NAN_ORDER = {"div": (1, 0), "fma": (0, 2, 1), "mad": (0, 2, 1)}
+
+
 def _register_rounded(name, function, arity):
+    order = NAN_ORDER.get(name, range(arity))
     signature = "f64 <- " + "f64 " * arity
     for mode in MODES:
         def core(*operands, mode=mode):
-            return quiet64(function(*operands, mode=mode), *operands)
+            return quiet64(function(*operands, mode=mode), *(operands[i] for i in order))
 
         instruction(f"{name}.{mode}.f64", signature)(core)
         if mode == "rn" and name in ("add", "sub", "mul"):

@@ -12,6 +12,7 @@ from .lanes import blend
 MODES = ("rn", "rz", "rm", "rp")
 NAN32 = np.uint32(0x7FFFFFFF).view(np.float32)
 NAN64 = np.uint64(0xFFF8 << 48).view(np.float64)
+SCALE, SMALLEST = np.float32(2.0**64), np.float32(2.0**-126)
 QUIET64 = np.uint64(1 << 51)
 LAST_SUBNORMAL = np.uint32(0x00FFFFFE)  # 2 * bits - 1, sign shifted out; zero wraps to the top
 
@@ -42,6 +43,23 @@ def flush(x):
     if not any_subnormal(x):
         return x
     return blend(subnormal(x), np.copysign(np.float32(0), x), x)
+
+
+def flush_rounded(result, scaled):
+    """Flush a rounded float32 result as hardware does.
+
+    2**-126 is flushed, too, where only the coarse steps of subnormals lifted it there: where
+    rounding with unlimited exponents would have stayed below. ``scaled()`` tells: it is
+    the same result times SCALE, rounded far away from that limit.
+    """
+    if least(result) > LAST_SUBNORMAL + np.uint32(1):
+        return result
+    result = flush(result)
+    edge = np.absolute(result) == SMALLEST
+    if not edge.any():
+        return result
+    tiny = edge & (np.absolute(scaled()) < SMALLEST * SCALE)
+    return blend(tiny, np.copysign(np.float32(0), result), result)
 
 
 def quiet(x):
