@@ -1,10 +1,13 @@
 """Modelled times of a sweep are shown alone, or beside the recorded ones where there are any."""
 
+from types import SimpleNamespace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from course_lib import evidence
+from course_lib.gpus import gpu as find_gpu
 from course_lib.recorded import Table
 from course_lib.sweeps import sweep
 
@@ -27,10 +30,11 @@ def there(request, monkeypatch):
 
 
 def test_chart_has_a_curve_for_each_label(there):
-    figure = evidence.time_chart("coalescing_stride", "stride", title="Stride")
+    figure = evidence.time_chart("coalescing_stride", "stride", title="Stride", measure=[1, 8])
     labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert labels == ["modelled, H200"] + ["recorded, H200"] * there
     assert len(figure.axes[0].lines[0].get_xdata()) == 32
+    assert ("modelled / recorded: " in figure.axes[0].get_title()) == there
     plt.close(figure)
 
 
@@ -43,3 +47,24 @@ def test_table_names_every_launch_and_its_limit(there):
 
 def test_a_gpu_without_recordings():
     assert evidence.recording("coalescing_stride", "L4") is None
+
+
+def test_points_are_measured_at_the_recorded_size_where_there_is_a_gpu(monkeypatch):
+    pool = SimpleNamespace(free_all_blocks=lambda: None)
+    fake_cp = SimpleNamespace(get_default_memory_pool=lambda: pool)
+    timed = []
+
+    def time_point(cp, point, flush, n):
+        timed.append((cp, point.grid))
+        return {**point.columns, "median_ms": 1.0, "low_ms": 1.0, "high_ms": 1.0, "n": n}
+
+    monkeypatch.setattr(evidence.backend, "BACKEND", SimpleNamespace(name="cupy"))
+    monkeypatch.setattr(evidence.backend, "cp", fake_cp)
+    monkeypatch.setattr(evidence, "time_point", time_point)
+    monkeypatch.setattr(evidence, "flusher", lambda cp, size: None)
+    monkeypatch.setattr(evidence, "device", lambda: find_gpu("T4"))
+    figure = evidence.time_chart("coalescing_stride", "stride", measure=[1, 8])
+    assert figure.axes[0].get_legend().get_texts()[-1].get_text() == "measured, T4"
+    assert list(figure.axes[0].lines[-1].get_xdata()) == [1, 8]
+    assert timed == [(fake_cp, (sweep("coalescing_stride").size // 256,))] * 2
+    plt.close(figure)

@@ -1,11 +1,11 @@
-"""Chapter 01: the three exercises and how each is judged."""
+"""Chapter 01, coalescing: the rows of its tables, its three exercises and how each is judged."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
 from ..pictures import warp_to_sectors
-from ..promises import at_most
+from ..promises import at_most, ratio
 
 LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
@@ -13,6 +13,16 @@ ST_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 SECTORS = "memory_l2_theoretical_sectors_global"
 FEWEST = "memory_l2_theoretical_sectors_global_ideal"
 LANES = np.arange(32)
+
+sectors_per_request = ratio(LD_SECTORS, LD_REQUESTS)
+
+# the rows of this chapter's tables: label -> metric, or function of a profile
+LOADS = {
+    "load requests": LD_REQUESTS,
+    "sectors loaded": LD_SECTORS,
+    "sectors per request": sectors_per_request,
+    "distinct bytes loaded": "course__unique_dram_bytes_ld",
+}
 
 
 def _random(*shape: int) -> np.ndarray:
