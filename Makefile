@@ -16,10 +16,11 @@ lint: environment
 	$(RUN) -m ruff check
 	$(RUN) -m tests.notebooks.check_format
 
-# Time the emulator against other ways to run the same kernels.
+# Time the emulator against Numba's simulator, and in the browser from a slider's release to the new picture.
 bench: EXTRAS = lab,test,bench
 bench: environment
 	$(RUN) -m tests.bench
+	$(RUN) -m pytest -q tests/browser
 
 # On a GPU: measure the sweeps of every chapter again and write them to data/recorded/.
 record: environment
