@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from . import backend
-from .agreement import Agreement, compare, modelled_sweep
+from .agreement import modelled_sweep
 from .gpus import DEFAULT, device
 from .pictures.charts import Series
 from .pictures.charts import sweep as draw_sweep
@@ -39,7 +39,7 @@ def time_chart(
     """
     modelled = [time.ms for time in modelled_sweep(name, gpu)]
     chosen, table = sweep(name), recording(name, gpu)
-    x = [point.columns[column] for point in chosen.points(chosen.small)]
+    x = [point.columns[column] for point in chosen.points(chosen.size)]
     series = [Series("modelled", x, modelled, where=gpu)]
     if table is not None:
         series.append(_points("recorded", table, column, gpu))
@@ -50,18 +50,27 @@ def time_chart(
     return draw_sweep(*series, xlabel=column, ylabel="time (ms)", title=title)
 
 
-def time_table(name: str, gpu: str = DEFAULT) -> Agreement | ShownTable:
-    """Modelled time and its limit for every launch of a sweep, beside the recorded time if there is one."""
-    modelled, table = modelled_sweep(name, gpu), recording(name, gpu)
+def time_table(name: str, gpu: str = DEFAULT) -> ShownTable:
+    """Every launch of a sweep: recorded if it was, modelled, their ratio and the limit; measured on a GPU."""
+    chosen, table, modelled = sweep(name), recording(name, gpu), modelled_sweep(name, gpu)
+    launches = [point.columns for point in chosen.points(chosen.size)]
+    columns = {
+        "launch": [", ".join(f"{key} {value}" for key, value in launch.items()) for launch in launches]
+    }
     if table is not None:
-        return compare(table, modelled)
-    chosen = sweep(name)
-    names = [" ".join(f"{k}={v}" for k, v in p.columns.items()) for p in chosen.points(chosen.small)]
-    rows = [
-        [Cell(launch), Cell(f"{time.ms:.4g}"), Cell(time.limiter)]
-        for launch, time in zip(names, modelled, strict=True)
-    ]
-    return ShownTable(["launch", "modelled ms", "limited by"], rows, {0, 2}, f"modelled for {gpu}")
+        columns[f"recorded ms, {gpu}"] = [f"{ms:.4g}" for ms in table.ms]
+    columns[f"modelled ms, {gpu}"] = [f"{time.ms:.4g}" for time in modelled]
+    if table is not None:
+        columns["modelled / recorded"] = [
+            f"{t.ms / ms:.2f}" for t, ms in zip(modelled, table.ms, strict=True)
+        ]
+    columns["model: limited by"] = [time.limiter for time in modelled]
+    if backend.BACKEND.name == "cupy":
+        columns[f"measured ms, {device().name}"] = [f"{ms:.4g}" for ms in _measured(name)["median_ms"]]
+    rows = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
+    words = {list(columns).index(column) for column in ("launch", "model: limited by")}
+    size = f"{chosen.size:,} {chosen.what}"
+    return ShownTable(list(columns), rows, words, f"{size}; {table.caption}" if table else size)
 
 
 def _points(evidence: str, table: Table | dict, column: str, where: str) -> Series:
@@ -70,11 +79,11 @@ def _points(evidence: str, table: Table | dict, column: str, where: str) -> Seri
     return Series(evidence, table[column], table["median_ms"], where=where, low=low, high=high)
 
 
-def _measured(name: str, column: str, values: Collection) -> dict[str, list]:
-    """The launches with these values at the recorded size, timed on this machine's GPU, as columns."""
+def _measured(name: str, column: str = "", values: Collection = ()) -> dict[str, list]:
+    """Launches at the recorded size, all or those with these values, timed on this machine's GPU: columns."""
     cp, chosen = backend.cp, sweep(name)
     flush = flusher(cp, device().l2.size_bytes)
-    points = [point for point in chosen.points(chosen.size) if point.columns[column] in values]
+    points = [p for p in chosen.points(chosen.size) if not values or p.columns[column] in values]
     rows = []
     for point in points:
         rows.append(time_point(cp, point, flush, MEASURED_RUNS))

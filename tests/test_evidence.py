@@ -40,31 +40,43 @@ def test_chart_has_a_curve_for_each_label(there):
 
 def test_table_names_every_launch_and_its_limit(there):
     text = str(evidence.time_table("coalescing_layout"))
-    assert "layout=aos fields=1" in text
+    assert "layout aos, fields 1" in text
     assert "DRAM bytes" in text
-    assert ("recorded ms" in text) == there
+    assert ("recorded ms, H200" in text) == there
+    assert "measured" not in text
 
 
 def test_a_gpu_without_recordings():
     assert evidence.recording("coalescing_stride", "L4") is None
 
 
-def test_points_are_measured_at_the_recorded_size_where_there_is_a_gpu(monkeypatch):
+@pytest.fixture
+def timed(monkeypatch):
+    """A machine that says it has a T4; the list of the grids that were timed on it, 1 ms each."""
     pool = SimpleNamespace(free_all_blocks=lambda: None)
-    fake_cp = SimpleNamespace(get_default_memory_pool=lambda: pool)
-    timed = []
+    grids = []
 
     def time_point(cp, point, flush, n):
-        timed.append((cp, point.grid))
+        grids.append(point.grid)
         return {**point.columns, "median_ms": 1.0, "low_ms": 1.0, "high_ms": 1.0, "n": n}
 
     monkeypatch.setattr(evidence.backend, "BACKEND", SimpleNamespace(name="cupy"))
-    monkeypatch.setattr(evidence.backend, "cp", fake_cp)
+    monkeypatch.setattr(evidence.backend, "cp", SimpleNamespace(get_default_memory_pool=lambda: pool))
     monkeypatch.setattr(evidence, "time_point", time_point)
     monkeypatch.setattr(evidence, "flusher", lambda cp, size: None)
     monkeypatch.setattr(evidence, "device", lambda: find_gpu("T4"))
+    return grids
+
+
+def test_points_are_measured_at_the_recorded_size_where_there_is_a_gpu(timed):
     figure = evidence.time_chart("coalescing_stride", "stride", measure=[1, 8])
     assert figure.axes[0].get_legend().get_texts()[-1].get_text() == "measured, T4"
     assert list(figure.axes[0].lines[-1].get_xdata()) == [1, 8]
-    assert timed == [(fake_cp, (sweep("coalescing_stride").size // 256,))] * 2
+    assert timed == [(sweep("coalescing_stride").size // 256,)] * 2
     plt.close(figure)
+
+
+def test_the_table_measures_every_launch_where_there_is_a_gpu(timed):
+    assert "measured ms, T4" in str(evidence.time_table("coalescing_matmul"))
+    assert "mapping naive, size 2048" in str(evidence.time_table("coalescing_matmul"))
+    assert len(timed) == 8
