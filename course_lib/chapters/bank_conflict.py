@@ -77,7 +77,7 @@ extern "C" __global__ void row_sums(float* y, const float* a, int rows) {
         "Adding up, lane x reads tile[x][c]: 32 rows, one column. Where do the rows start?",
         "Declare tile[32][33], and let threadIdx.y == 0 alone add up, after __syncthreads().",
     ],
-    picture=lambda: warp_to_banks(128 * LANES, title="Lane r reads tile[r][0] of tile[32][32]"),
+    picture=lambda: warp_to_banks(128 * LANES, title="Column of tile[32][32]"),
 )
 
 
@@ -135,7 +135,7 @@ extern "C" __global__ void polynomials(float* y, const float4* a, float x, int r
         "Keep chunk c of row r in column c ^ (r % 8), and look for it there.",
         "Horner from the end: for c = 7 ... 0, sum = (((sum * x + v.w) * x + v.z) * x + v.y) * x + v.x.",
     ],
-    picture=lambda: warp_to_banks(128 * LANES, width=16, title="Lane r reads float4 0 of row r"),
+    picture=lambda: warp_to_banks(128 * LANES, width=16, title="float4 0 of each row"),
 )
 
 

@@ -20,12 +20,17 @@ from .bank_conflict import FEWEST, LANES, SHARED_LOADS, STATIC_BYTES, excess
 SHARED_STORES = "smsp__sass_inst_executed_op_shared_st.sum"
 
 # the rows of this chapter's tables: label -> metric
+LOADS = {
+    "load wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "worst conflict (n-way)": "course__shared_ways.max",
+    "load wavefronts in excess": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+}
 SHARED = {
     "shared stores, one per warp": SHARED_STORES,
-    "their wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "store wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
     "shared loads, one per warp": SHARED_LOADS,
-    "their wavefronts ": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-    "worst conflict (n-way)": "course__shared_ways.max",
+    "load wavefronts": LOADS["load wavefronts"],
+    "worst conflict (n-way)": LOADS["worst conflict (n-way)"],
     "wavefronts needed at least": FEWEST,
     "wavefronts in excess": excess,
 }
@@ -60,7 +65,7 @@ def offset_view(kernel: Any) -> Callable[[int], tuple[Figure, str]]:
 def padding_view(kernel: Any) -> Callable[[int], tuple[Figure, str]]:
     """The function behind the padding slider, for a tiled transpose that is compiled with ``-DPAD=...``.
 
-    It transposes 64 x 64 floats and draws how the first warp reads a column of its tile.
+    It transposes 64 x 64 floats and draws how the first warp reads the first column of its tile.
     """
 
     def show_padding(padding: int = 1) -> tuple[Figure, str]:
@@ -68,7 +73,7 @@ def padding_view(kernel: Any) -> Callable[[int], tuple[Figure, str]]:
         given = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
         p = profile(compiled, (2, 2), (32, 8), (np.zeros_like(given), given, np.int32(64)))
         row = 32 + padding
-        figure = warp_to_banks(4 * row * LANES, title=f"A column of tile[32][{row}], counted")
+        figure = warp_to_banks(4 * row * LANES, title=f"tile[32][{row}], counted")
         bytes_ = f"{p[STATIC_BYTES]:,} bytes of shared memory per block"
         return figure, f"tile[32][{row}], counted over 4 tiles: {_sides(p)}, {bytes_}"
 
@@ -87,15 +92,14 @@ def _sides(p: Any) -> str:
 
 def transpose_by_gpu() -> Table:
     """For every GPU of the table and this machine's: does padding the tile move the modelled time?"""
-    known = names()
-    here = device()
-    gpus = [*known, *([here] if here.name not in known else [])]
+    rows = [_padding_row(name, name) for name in names()]
+    if _on_gpu():
+        rows.append(_padding_row(device(), f"{device().name}, this machine"))
     header = ["GPU", "tiled ms", "limited by", "padded ms", "limited by", "should the time move?"]
-    caption = "modelled, 8192 x 8192 floats"
-    return Table(header, [_padding_row(gpu) for gpu in gpus], {0, 2, 4, 5}, caption)
+    return Table(header, rows, {0, 2, 4, 5}, "modelled, 8192 x 8192 floats")
 
 
-def _padding_row(gpu: Any) -> list[Cell]:
+def _padding_row(gpu: Any, label: str) -> list[Cell]:
     chosen = sweep("bank_transpose")
     timed = zip(chosen.points(chosen.size), modelled_sweep("bank_transpose", gpu), strict=True)
     times = {point.columns["variant"]: time for point, time in timed if point.columns["size"] == chosen.size}
@@ -103,7 +107,7 @@ def _padding_row(gpu: Any) -> list[Cell]:
     gain = tiled.ms / padded.ms
     verdict = f"yes, {gain:.1f} times faster" if gain > 1.05 else "no"
     cells = (f"{tiled.ms:.3f}", tiled.limiter, f"{padded.ms:.3f}", padded.limiter, verdict)
-    return [Cell(tiled.gpu), *map(Cell, cells)]
+    return [Cell(label), *map(Cell, cells)]
 
 
 def offset_times() -> Figure:
