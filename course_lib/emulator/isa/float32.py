@@ -141,11 +141,14 @@ def _pick(chosen, a, b, both):
 
 def minimum(a, b):
     """The smaller one; the other one when one is NaN; -0 < +0."""
-    return quiet(_pick(np.fmin(a, b), a, b, np.bitwise_or))
+    a, b = quiet(a), quiet(b)  # fmin and fmax may treat a signalling NaN as a value to keep
+    return _pick(np.fmin(a, b), a, b, np.bitwise_or)
 
 
 def maximum(a, b):
-    return quiet(_pick(np.fmax(a, b), a, b, np.bitwise_and))
+    """The larger one; the other one when one is NaN; +0 > -0."""
+    a, b = quiet(a), quiet(b)
+    return _pick(np.fmax(a, b), a, b, np.bitwise_and)
 
 
 def _nan_if_any(function):

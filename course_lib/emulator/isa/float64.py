@@ -27,7 +27,7 @@ def _all_factors(x):
     bits = x.view(np.uint64)
     doubled = bits + bits
     doubled -= DOUBLED_SMALL
-    return doubled.max() <= DOUBLED_RANGE or _factor(x).all()
+    return doubled.max(initial=0) <= DOUBLED_RANGE or _factor(x).all()
 
 
 def _fuse(a, b, c):
@@ -56,7 +56,7 @@ def fma(a, b, c, mode="rn"):
     if mode != "rn":
         return _mend(a * b + c, np.True_, a, b, c, mode)
     result = _fuse(a, b, c)
-    if _all_factors(a) and _all_factors(b) and np.absolute(c).max() < LARGE:
+    if _all_factors(a) and _all_factors(b) and np.absolute(c).max(initial=0) < LARGE:
         return result
     return _mend(result, ~(_factor(a) & _factor(b) & (np.absolute(c) < LARGE)), a, b, c, mode)
 
@@ -129,20 +129,22 @@ for _name, _function, _arity in (
     _register_rounded(_name, _function, _arity)
 
 
-def _pick(chosen, a, b, both):
-    """Between equal operands (+0 and -0) min and max decide by the sign bit."""
+def _pick(pick, a, b, both):
+    """The number rather than a NaN; between +0 and -0 the sign bit decides."""
+    a, b = quiet64(a, a), quiet64(b, b)  # fmin and fmax may keep a signalling NaN
+    chosen = pick(a, b)
     signed = both(a.view(np.uint64), b.view(np.uint64)).view(np.float64)
     return quiet64(blend((chosen == 0) & (a == b), signed, chosen), a, b)
 
 
 @instruction("min.f64", "f64 <- f64 f64")
 def minimum(a, b):
-    return _pick(np.fmin(a, b), a, b, np.bitwise_or)
+    return _pick(np.fmin, a, b, np.bitwise_or)
 
 
 @instruction("max.f64", "f64 <- f64 f64")
 def maximum(a, b):
-    return _pick(np.fmax(a, b), a, b, np.bitwise_and)
+    return _pick(np.fmax, a, b, np.bitwise_and)
 
 
 instruction("neg.f64", "f64 <- f64")(lambda a: quiet64(np.negative(a), a))

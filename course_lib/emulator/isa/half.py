@@ -10,7 +10,7 @@ from .approximate import FUNCTIONS
 from .atomics import atomic
 from .formats import F16, FORMATS, NAN16, f16_flush, f16_round, on_pairs
 from .lanes import blend, in_chunks
-from .rounding import saturate, to_odd, two_sum
+from .rounding import quiet, saturate, to_odd, two_sum
 from .table import instruction
 
 
@@ -80,7 +80,7 @@ def _extreme(form, pick, both, nan_wins, ftz):
     def choose(a, b):
         if ftz:
             a, b = f16_flush(a), f16_flush(b)
-        x, y = form.value(a), form.value(b)
+        x, y = quiet(form.value(a)), quiet(form.value(b))
         chosen = pick(x, y)
         bits = both(x.view(np.uint32), y.view(np.uint32)).view(np.float32)
         chosen = blend(x == y, bits, chosen)
