@@ -6,7 +6,7 @@ rounded once, which lies inside every bound of the ISA. A GPU may differ in the 
 
 import numpy as np
 
-from .lanes import blend, in_chunks
+from .arrays import blend, in_chunks
 from .rounding import flush, quiet, quiet64
 from .table import instruction
 
@@ -31,9 +31,7 @@ for _name, _function in FUNCTIONS.items():
     _core = through_float64(_function)
     instruction(f"{_name}.approx.f32", "f32 <- f32")(_core)
     if _name != "tanh":
-        instruction(f"{_name}.approx.ftz.f32", "f32 <- f32")(
-            lambda x, core=_core: flush(core(flush(x)))
-        )
+        instruction(f"{_name}.approx.ftz.f32", "f32 <- f32")(lambda x, core=_core: flush(core(flush(x))))
 
 
 def divide_approximately(a, b):

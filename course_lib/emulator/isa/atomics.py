@@ -7,9 +7,9 @@ subnormals, on shared memory it does not, so ``atom.global.add.f32`` has its own
 
 import numpy as np
 
+from .arrays import blend
 from .float32 import add as add_float
 from .float64 import add as add_double
-from .lanes import blend
 from .rounding import flush, quiet, quiet64
 from .table import instruction
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from .lanes import blend, in_chunks
+from .arrays import blend, in_chunks
 from .table import instruction
 
 for _bits in (16, 32, 64):

@@ -6,7 +6,7 @@ Ordered float comparisons are false when an operand is NaN, the unordered ones
 
 import numpy as np
 
-from .lanes import blend
+from .arrays import blend
 from .rounding import flush
 from .table import DTYPES, instruction
 

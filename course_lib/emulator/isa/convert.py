@@ -84,6 +84,7 @@ def _register_to_integer(code):
         convert = float_to_integer(target, code != "f64" and target not in ("u64", "s64"))
         for rounding, function in TO_INTEGRAL.items():
             for ftz, before in ftz_forms:
+
                 def cvt(a, convert=convert, function=function, before=before):
                     return convert(function(before(a) if before else a))
 
@@ -105,6 +106,7 @@ def _with_modifiers(prefix, types, function):
     instruction(f"{prefix}.{types}", signature)(function)
     instruction(f"{prefix}.sat.{types}", signature)(lambda a: saturate(function(a)))
     if "f32" in (target, source) and DTYPES[source].kind == "f":
+
         def flushed(a):
             if source == "f64":
                 return flush_rounded(function(a), lambda: function(a * SCALE))

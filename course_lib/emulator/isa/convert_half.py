@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from .arrays import blend
 from .convert import INTEGERS, TO_INTEGRAL, exact_pair, float_to_integer, holder, widen
 from .formats import BF16, F16, FORMATS, join
 from .half import relu
-from .lanes import blend
 from .rounding import MODES, flush, quiet, saturate, to_odd
 from .table import DTYPES, instruction
 
@@ -23,6 +23,7 @@ def _keep_nan(form, result, a):
 def _register_from_float(form):
     """From f32 and f64 in all modes."""
     for mode in MODES:
+
         def narrowing(a, mode=mode):
             return _keep_nan(form, form.round(a, mode), a)
 
@@ -71,6 +72,7 @@ def _register_integers(form):
     for target in integers:
         clamp = float_to_integer(target, target not in ("u64", "s64"))
         for rounding, function in TO_INTEGRAL.items():
+
             def cvt(a, clamp=clamp, function=function):
                 return clamp(function(form.value(a)))
 
@@ -79,6 +81,7 @@ def _register_integers(form):
                 instruction(opcode, f"{holder(target)} <- {form.code}")(cvt)
     for source in integers:
         for mode in MODES:
+
             def from_integer(a, mode=mode, dtype=DTYPES[source]):
                 wide = a.astype(dtype, copy=False).astype(f"{dtype.kind}8")
                 return form.round(to_odd(*exact_pair(wide)), mode)

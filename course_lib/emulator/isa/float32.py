@@ -6,7 +6,7 @@ through float64 with an exact error term. ``.ftz`` flushes operands and results.
 
 import numpy as np
 
-from .lanes import blend, in_chunks
+from .arrays import blend, in_chunks
 from .rounding import (
     MODES,
     NAN32,
@@ -98,6 +98,7 @@ def _register_rounded(name, function, arity):
     """Every ``{.rnd}{.ftz}{.sat}`` of an operation; without a mode it is .rn."""
     signature = "f32 <- " + "f32 " * arity
     for mode in MODES:
+
         def core(*operands, mode=mode):
             return quiet(function(*operands, mode=mode))
 

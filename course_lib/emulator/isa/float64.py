@@ -7,7 +7,7 @@ error-free transforms where the exponents allow it, ``exact`` elsewhere.
 import numpy as np
 
 from . import exact
-from .lanes import blend, in_chunks
+from .arrays import blend, in_chunks
 from .rounding import MODES, direct, quiet64, sum_sign, to_odd, two_product, two_sum
 from .table import instruction
 
@@ -108,6 +108,7 @@ def _register_rounded(name, function, arity):
     order = NAN_ORDER.get(name, range(arity))
     signature = "f64 <- " + "f64 " * arity
     for mode in MODES:
+
         def core(*operands, mode=mode):
             return quiet64(function(*operands, mode=mode), *(operands[i] for i in order))
 

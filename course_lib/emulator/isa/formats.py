@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .lanes import blend
+from .arrays import blend
 from .rounding import narrow, narrow_to_odd
 
 NAN16 = np.uint16(0x7FFF)

@@ -7,9 +7,9 @@ through float64 with its error term.
 import numpy as np
 
 from .approximate import FUNCTIONS
+from .arrays import blend, in_chunks
 from .atomics import atomic
 from .formats import F16, FORMATS, NAN16, f16_flush, f16_round, on_pairs
-from .lanes import blend, in_chunks
 from .rounding import quiet, saturate, to_odd, two_sum
 from .table import instruction
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from .arrays import blend
 from .compare import COMBINE, FLOAT, register_setp
 from .formats import F16, FORMATS, f16_flush, halves, join
-from .lanes import blend
 from .table import DTYPES, instruction
 
 ONE = {"f16": 0x3C00, "bf16": 0x3F80}  # 1.0
@@ -70,6 +70,7 @@ def _register_packed_setp(form, name, compare, ftz):
     opcode = f"setp.{name}{{}}{ftz}.{form.name}x2|"
     instruction(opcode.format(""), "pred pred <- u32 u32")(pair)
     for combine, operator in COMBINE.items():
+
         def both(a, b, c, operator=operator):
             low, high = pair(a, b)
             return operator(low, c), operator(high, c)

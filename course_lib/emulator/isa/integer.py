@@ -6,7 +6,7 @@ the "Integer Arithmetic Instructions" section of the PTX ISA.
 
 import numpy as np
 
-from .lanes import blend, in_chunks
+from .arrays import blend, in_chunks
 from .table import DTYPES, instruction
 
 WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .lanes import blend, in_chunks
+from .arrays import blend, in_chunks
 from .table import instruction
 
 
@@ -61,9 +61,7 @@ for _a in ("u32", "s32"):
         _c = "u32" if _a == _b == "u32" else "s32"
         _signature = f"{_c} <- u32 u32 {_c}"
         _signs = (_a == "s32", _b == "s32")
-        instruction(f"dp4a.{_a}.{_b}", _signature)(
-            lambda a, b, c, s=_signs: _dot(a, b, c, s, (8, 8), 0)
-        )
+        instruction(f"dp4a.{_a}.{_b}", _signature)(lambda a, b, c, s=_signs: _dot(a, b, c, s, (8, 8), 0))
         for _half, _from in (("lo", 0), ("hi", 2)):
             instruction(f"dp2a.{_half}.{_a}.{_b}", _signature)(
                 lambda a, b, c, s=_signs, i=_from: _dot(a, b, c, s, (16, 8), i)

@@ -7,7 +7,7 @@ Knuth's and Dekker's; rounding to odd follows Boldo and Melquiond (2008).
 
 import numpy as np
 
-from .lanes import blend
+from .arrays import blend
 
 MODES = ("rn", "rz", "rm", "rp")
 NAN32 = np.uint32(0x7FFFFFFF).view(np.float32)

@@ -1,6 +1,6 @@
 """Selection: selp (by a predicate) and slct (by a sign)."""
 
-from .lanes import blend
+from .arrays import blend
 from .rounding import flush
 from .table import instruction
 

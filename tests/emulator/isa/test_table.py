@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from course_lib.emulator.isa import DTYPES, TABLE
-from course_lib.emulator.isa.lanes import blend, in_chunks
+from course_lib.emulator.isa.arrays import blend, in_chunks
 from course_lib.emulator.isa.table import instruction
 
 RNG = np.random.default_rng(9)
