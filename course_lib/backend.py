@@ -3,12 +3,14 @@
 The choice is made once, when this module is imported, and `BACKEND` says what it was and why.
 """
 
+import ctypes
 import importlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 from . import driver, standin
@@ -82,6 +84,7 @@ def wrong_wheel(found: driver.Driver | None) -> str | None:
 def _cupy(found: driver.Driver, load: Callable[[str], ModuleType]) -> tuple[Backend, ModuleType]:
     """CuPy, once it has shown that it sees the GPU and can load the compiler."""
     try:
+        _cuda_12_compiler()
         cupy = load("cupy")
         cupy.cuda.runtime.getDeviceCount()
         cupy.cuda.nvrtc.getVersion()
@@ -90,6 +93,21 @@ def _cupy(found: driver.Driver, load: Callable[[str], ModuleType]) -> tuple[Back
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         return _emulator("no libraries", f"CuPy cannot use the GPU ({first}); {right_wheel(found)}")
     return Backend("cupy", "gpu", f"CuPy {cupy.__version__} on {name}"), cupy
+
+
+def _cuda_12_compiler() -> None:
+    """Load NVRTC 12 before CuPy for CUDA 12 looks for one.
+
+    It would take the emulator's NVRTC 13, whose machine code a driver for CUDA 12 refuses. The emulator then
+    compiles with NVRTC 12 too, and says so in `doctor()`.
+    """
+    spec = find_spec("nvidia")
+    if (cupy_version() or ("",))[0] != "cupy-cuda12x" or spec is None:
+        return
+    for root in map(Path, spec.submodule_search_locations or ()):
+        for pattern in ("cuda_nvrtc/lib/libnvrtc.so.12", "cuda_nvrtc/bin/nvrtc64_12*_0.dll"):
+            for library in root.glob(pattern):
+                ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
 
 
 def _emulator(state: str, why: str) -> tuple[Backend, ModuleType]:

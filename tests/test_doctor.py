@@ -62,6 +62,13 @@ def test_missing_compiler_wheels_are_named(monkeypatch):
     assert "pip install nvidia-cuda-crt nvidia-cuda-nvdisasm nvidia-cuda-cuobjdump" in text
 
 
+@pytest.mark.parametrize(("version", "words"), [("13.0", "disassembler"), ("12.9", "from NVRTC 13's")])
+def test_another_compiler_than_the_courses(monkeypatch, version, words):
+    monkeypatch.setattr(module, "_nvrtc_version", lambda: version)
+    monkeypatch.setattr(toolkit, "missing_header_wheels", lambda major: ())
+    assert _finding("compiler").text.endswith(words)
+
+
 @pytest.mark.parametrize(("system", "fine"), [("Darwin", True), ("Linux", False)])
 def test_without_nvrtc(monkeypatch, system, fine):
     monkeypatch.setattr(toolkit, "nvrtc_majors", lambda: ())
