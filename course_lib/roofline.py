@@ -213,7 +213,7 @@ def _draw_roofs(axes: Axes, roofs: Roofline) -> list[Box]:
     axes.axvline(roofs.ridge, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
     taken = [_flat_label(axes, value, text) for value, text in flat]
     taken.append(_ridge_label(axes, roofs.ridge))
-    taken += _slope_label(axes, bandwidth, f"DRAM {roofs.gpu.memory.dram_gb_per_s:,.0f} GB/s")
+    taken += _slope_label(axes, roofs, f"DRAM {roofs.gpu.memory.dram_gb_per_s:,.0f} GB/s")
     upright = np.geomspace(*axes.get_ylim(), 100)
     lines = in_points(axes, x, roof) + in_points(axes, [roofs.ridge] * len(upright), upright)
     return taken + [Box(px - 2, py - 2, px + 2, py + 2) for px, py in lines]
@@ -285,11 +285,12 @@ def _ridge_label(axes: Axes, ridge: float) -> Box:
     return box
 
 
-def _slope_label(axes: Axes, bandwidth: float, text: str) -> list[Box]:
-    """A text along the DRAM roof, above its left part; returned as a chain of small boxes."""
-    low = axes.get_xlim()[0]
-    x = np.array([1.6, 3.2]) * low
-    start, beyond = in_points(axes, x, x * bandwidth)
+def _slope_label(axes: Axes, roofs: Roofline, text: str) -> list[Box]:
+    """A text along the DRAM roof, left where no point is; returned as a chain of small boxes."""
+    starts = [axes.get_xlim()[0] * factor for factor in (1.6, 6, 16)]
+    free = [s for s in starts if not any(0.7 < p.intensity / s < 4 for p in roofs.points)]
+    x = np.array([1, 2]) * (free or starts)[0]
+    start, beyond = in_points(axes, x, x * roofs.gpu.memory.dram_gb_per_s / 1e3)
     angle = math.atan2(beyond[1] - start[1], beyond[0] - start[0])
     x, y = start[0] - 9 * math.sin(angle), start[1] + 9 * math.cos(angle)
     write(axes, text, x, y, va="center", weight="bold", rotation=math.degrees(angle), rotation_mode="anchor")
