@@ -23,7 +23,9 @@ class AddressBase:
 
     def _analyse(self) -> None:
         low = self.array.min()
-        self._relative = (self.array - low).view(np.int64) if self.array.dtype.itemsize == 8 else self.array - low
+        self._relative = (
+            (self.array - low).view(np.int64) if self.array.dtype.itemsize == 8 else self.array - low
+        )
         self._span = int(self._relative.max())
         self._bits = int(np.bitwise_or.reduce(self._relative, axis=None))
         self._low = int(low)
@@ -78,17 +80,24 @@ class Address:
         return array + kind(self.offset & np.iinfo(kind).max)
 
 
-def lanes(value):  # noqa: ANN001, ANN201 - any register value
+Value = np.ndarray | np.generic | Address
+"""What a register holds: an array that broadcasts to the lanes' shape, one scalar for all, or an Address."""
+
+Plain = np.ndarray | np.generic
+"""A Value that is no Address."""
+
+
+def lanes(value: Value) -> Plain:
     """A register's plain value: an Address becomes its array, all else stays."""
     return value.lanes() if type(value) is Address else value
 
 
-def address(value):  # noqa: ANN001, ANN201 - any register value
+def address(value: Value) -> Value:
     """A register about to be used as an address: arrays become an Address, scalars stay."""
     return Address(AddressBase(value), 0) if type(value) is np.ndarray and value.ndim else value
 
 
-def add_address(left, right):  # noqa: ANN001, ANN201 - any register values
+def add_address(left: Value, right: Value) -> Value:
     """left + right of one width, kept as base and offset where one side is uniform."""
     if type(right) is Address or (type(left) is not Address and np.ndim(left) == 0):
         left, right = right, left

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from .errors import UnsupportedError
 from .isa import TABLE
-from .ptx import Function, Imm, Instruction, Label, Mem, Pair, Reg, Sym, Vec
+from .opcodes import family, is_warp_sync
+from .ptx import Function, Instruction, Label, Mem, Operand, Pair, Reg, Sym, Vec
 
 BUILTINS = ("vprintf", "__assertfail")
 CARRY = "%cc"
+_ENDINGS = {"bra": "branch", "brx": "switch", "ret": "return", "exit": "exit", "trap": "trap",
+            "bar": "barrier", "barrier": "barrier"}  # fmt: skip
+_NO_RESULT = ("st", "red", "bra", "brx", "ret", "exit", "bar", "barrier", "trap", "membar", "fence")
 
 
 @dataclass
@@ -29,27 +32,18 @@ class RawBlock:
     synced: bool = False
 
 
-def family(opcode: str) -> str:
-    """`ld.global.f32` -> `ld`."""
-    return opcode.split(".", 1)[0]
-
-
-def is_warp_sync(opcode: str) -> bool:
-    """Instructions with a member mask, which wait for all lanes it names."""
-    return opcode.startswith(("shfl.sync", "vote.sync", "match.", "redux.sync", "bar.warp.sync", "wmma.", "mma.", "ldmatrix"))
-
-
 def _ending(instruction: Instruction) -> str | None:
-    name = family(instruction.opcode)
+    """How an instruction ends its block; None where control simply goes on."""
+    name, parts = family(instruction.opcode), instruction.opcode.split(".")
     if name == "call":
-        return None if _called(instruction) in BUILTINS else "call"
-    if instruction.opcode.startswith(("bar.warp", "bar.arrive", "barrier.cluster")):
+        return None if callee(instruction) in BUILTINS else "call"
+    if name in ("bar", "barrier") and {"warp", "arrive", "cluster"} & set(parts):
         return None
-    return {"bra": "branch", "brx": "switch", "ret": "return", "exit": "exit", "trap": "trap",
-            "bar": "barrier", "barrier": "barrier"}.get(name)  # fmt: skip
+    return _ENDINGS.get(name)
 
 
-def _called(instruction: Instruction) -> str:
+def callee(instruction: Instruction) -> str:
+    """Name of the function a `call` names directly; "" for a call through a pointer."""
     return next((operand.name for operand in instruction.operands if isinstance(operand, Sym)), "")
 
 
@@ -81,13 +75,14 @@ class _Cutter:
             current.label = label
 
     def add(self, instruction: Instruction) -> None:
+        """Append one instruction to the current block, and close the block where control may leave it."""
         ending = _ending(instruction)
-        if is_warp_sync(instruction.opcode):
-            self.start()
-            self.blocks[-1].synced = True
         if instruction.guard is not None and ending != "branch" and not _selectable(instruction):
             self.guarded(instruction)
             return
+        if is_warp_sync(instruction.opcode):
+            self.start()
+            self.blocks[-1].synced = True
         self.blocks[-1].instructions.append(instruction)
         if ending is not None:
             self.end(instruction, ending)
@@ -102,10 +97,11 @@ class _Cutter:
         block.ending, block.target = "branch", around
         block.condition = Reg(guard.name, not guard.negated)
         self.start()
-        self.add(Instruction(instruction.opcode, instruction.operands, None, instruction.line, instruction.ptx_line))
+        self.add(replace(instruction, guard=None))
         self.start(around)
 
     def end(self, instruction: Instruction, ending: str) -> None:
+        """Close the current block."""
         block = self.blocks[-1]
         block.ending = ending
         if ending == "branch":
@@ -120,23 +116,14 @@ class _Cutter:
 def _selectable(instruction: Instruction) -> bool:
     """Plain arithmetic: computing it and choosing per lane is the same as skipping it."""
     entry = TABLE.get(instruction.opcode)
-    plain = entry is not None and entry.kind == "lane" or family(instruction.opcode) == "mov"
+    plain = (entry is not None and entry.kind == "lane") or family(instruction.opcode) == "mov"
     return plain and not any(isinstance(operand, Vec | Pair) for operand in instruction.operands)
 
 
 # -- registers read and written --------------------------------------------------
 
 
-def param_register(function: Function, name: str, offset: int, size: int) -> str:
-    """The register that stands for `size` bytes of a `.param` variable of a call."""
-    register = f"{name}@{offset}"
-    known = function.registers.setdefault(register, f"b{8 * size}")
-    if known != f"b{8 * size}":
-        raise UnsupportedError(f"{function.name}: parameter {name} is accessed with different widths")
-    return register
-
-
-def registers_of(operand: object) -> list[str]:
+def registers_of(operand: Operand) -> list[str]:
     """Register names an operand mentions."""
     if isinstance(operand, Reg):
         return [operand.name]
@@ -157,7 +144,7 @@ def reads_writes(instruction: Instruction) -> tuple[list[str], list[str]]:
         return ([r for operand in operands[at + 1 :] for r in registers_of(operand)],
                 [r for operand in operands[:at] for r in registers_of(operand)])  # fmt: skip
     entry = TABLE.get(instruction.opcode) or TABLE.get(instruction.opcode + "|")
-    no_result = name in ("st", "red", "bra", "brx", "ret", "exit", "bar", "barrier", "trap", "membar", "fence")
+    no_result = name in _NO_RESULT
     writes = [] if no_result or not operands else registers_of(operands[0])
     reads = [r for operand in (operands if no_result else operands[1:]) for r in registers_of(operand)]
     if operands and isinstance(operands[0], Mem):
@@ -206,15 +193,19 @@ def address_registers(function: Function) -> set[str]:
     """Registers that serve as addresses, or are added to make one: they may hold an Address."""
     found = {
         operand.base.name
-        for item in function.body if isinstance(item, Instruction)
-        for operand in item.operands if isinstance(operand, Mem) and isinstance(operand.base, Reg)
-    }  # fmt: skip
+        for item in function.body
+        if isinstance(item, Instruction)
+        for operand in item.operands
+        if isinstance(operand, Mem) and isinstance(operand.base, Reg)
+    }
     adds = ("add.s64", "add.u64", "add.s32", "add.u32", "mov.u64", "mov.b64", "mov.u32", "mov.b32")
     changed = True
     while changed:
         changed = False
         for item in function.body:
-            if not isinstance(item, Instruction) or not (item.opcode in adds or item.opcode.startswith("cvta")):
+            if not isinstance(item, Instruction) or not (
+                item.opcode in adds or item.opcode.startswith("cvta")
+            ):
                 continue
             target, *sources = item.operands
             if isinstance(target, Reg) and target.name in found:
@@ -222,6 +213,3 @@ def address_registers(function: Function) -> set[str]:
                 found |= new
                 changed = changed or bool(new)
     return found
-
-
-__all__ = ["BUILTINS", "CARRY", "Imm", "RawBlock", "address_registers", "live_in", "split_blocks"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .address import Address, AddressBase, lanes
+from .address import Address, AddressBase, Value, lanes
 from .fragment import Fragment, Origin
 from .lanes import LaneSet, Selector
 
 
-def split(fragment: Fragment, mask: np.ndarray, pc: int, live: list[int], frame_live: list[list[int]]) -> Fragment:
+def split(
+    fragment: Fragment, mask: np.ndarray, pc: int, live: list[int], frame_live: list[list[int]]
+) -> Fragment:
     """The lanes of `fragment` where `mask` holds, as a fragment of their own at `pc`.
 
     Only the registers in `live` (and `frame_live` of the callers' frames) are carried along.
@@ -33,7 +35,7 @@ def _taken(registers: list, live: list[int], selector: Selector) -> list:
     return taken
 
 
-def _take(value, selector: Selector):  # noqa: ANN001, ANN202 - any register value
+def _take(value: Value, selector: Selector) -> Value:
     if type(value) is Address:
         part = selector.take(value.base.array)
         return value if part is value.base.array else Address(AddressBase(part), value.offset)
@@ -64,7 +66,9 @@ def _complete_family(fragments: list[Fragment]) -> list[Fragment] | None:
     return None
 
 
-def _join(parts: list[Fragment], live: list[int], frame_live: list[list[int]], origin: Origin | None) -> Fragment:
+def _join(
+    parts: list[Fragment], live: list[int], frame_live: list[list[int]], origin: Origin | None
+) -> Fragment:
     if origin is not None:
         target = origin.lanes
         selectors = [part.origin.selector for part in parts]
@@ -73,7 +77,9 @@ def _join(parts: list[Fragment], live: list[int], frame_live: list[list[int]], o
         selectors = [target.selector_of(part.lanes) for part in parts]
     registers: list = [None] * len(parts[0].registers)
     for number in live:
-        if origin is not None and all(part.registers[number] is part.origin.initial[number] for part in parts):
+        if origin is not None and all(
+            part.registers[number] is part.origin.initial[number] for part in parts
+        ):
             registers[number] = origin.registers[number]
         else:
             values = [part.registers[number] for part in parts]
@@ -91,7 +97,9 @@ def _join(parts: list[Fragment], live: list[int], frame_live: list[list[int]], o
     return whole
 
 
-def _combined(values: list, parts: list[Fragment], selectors: list[Selector], target: LaneSet):  # noqa: ANN202
+def _combined(
+    values: list[Value], parts: list[Fragment], selectors: list[Selector], target: LaneSet
+) -> Value:
     first = values[0]
     if all(value is first for value in values) and np.ndim(lanes(first)) == 0:
         return first

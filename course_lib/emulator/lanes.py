@@ -158,10 +158,14 @@ class LaneSet:
             rows, columns = mask.shape
             if rows == 1 or (columns > 1 and np.array_equal(mask.any(0), mask.all(0))):
                 index = np.flatnonzero(mask[0])
-                return LaneSet(self.geometry, self.blocks, self.threads[index], True), Selector("threads", index)
+                return LaneSet(self.geometry, self.blocks, self.threads[index], True), Selector(
+                    "threads", index
+                )
             if columns == 1 or np.array_equal(mask.any(1), mask.all(1)):
                 index = np.flatnonzero(mask[:, 0])
-                return LaneSet(self.geometry, self.blocks[index], self.threads, True), Selector("blocks", index)
+                return LaneSet(self.geometry, self.blocks[index], self.threads, True), Selector(
+                    "blocks", index
+                )
             rows, columns = np.nonzero(mask)
             lanes = LaneSet(self.geometry, self.blocks[rows], self.threads[columns], False)
             return lanes, Selector("flat", rows * len(self.threads) + columns, rows, columns)
@@ -243,6 +247,11 @@ class LaneSet:
         mask = np.zeros(self.warp_count * WARP, np.bool_)
         mask[self.warp_slots] = True
         return mask.reshape(-1, WARP)
+
+    @cached_property
+    def full_mask(self) -> np.ndarray:
+        """Active mask where all lanes of every warp are here."""
+        return np.ones((self.warp_count, WARP), np.bool_)
 
     def to_warps(self, value: np.ndarray | np.generic) -> np.ndarray:
         """`value` as (warps, 32); inactive places hold zero."""

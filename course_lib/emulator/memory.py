@@ -23,12 +23,16 @@ POISON = 0x7FFF7FFF  # a NaN as f16, bf16, f32 and f64, and a conspicuous intege
 
 @dataclass
 class Region:
-    """One allocation: bytes `start` .. `end` of the address space over a host buffer."""
+    """One allocation: bytes `start` .. `end` of the address space over a host buffer.
+
+    `space` is "global", "const" or "param"; all three share the generic address space.
+    """
 
     name: str
     start: int
     buffer: np.ndarray
     writable: bool = True
+    space: str = "global"
     views: dict[np.dtype, np.ndarray] = field(default_factory=dict)
 
     @property
@@ -52,6 +56,7 @@ class GlobalMemory:
         self.regions: list[Region] = []
         self.starts: list[int] = []
         self._owners: dict[int, Region] = {}
+        self._parameters: Region | None = None
         self._next = GLOBAL_START
 
     def add(self, name: str, buffer: np.ndarray, writable: bool = True) -> Region:
@@ -71,6 +76,29 @@ class GlobalMemory:
             region = self.add(name, _bytes_of(owner), owner.flags.writeable)
             self._owners[low] = region
         return region.start + array.__array_interface__["data"][0] - low
+
+    def parameters(self, values: bytes) -> int:
+        """Map the kernel's parameters, for kernels that take the address of one; returns their address."""
+        if self._parameters is None:
+            self._parameters = self.add("the kernel's parameters", np.frombuffer(values, np.uint8), False)
+            self._parameters.space = "param"
+        return self._parameters.start
+
+    def is_in(self, space: str, address: np.ndarray | np.generic) -> np.ndarray | np.bool_:
+        """Whether addresses lie in "const" or "param" memory, or else ("global") outside every window."""
+        inside = np.zeros(np.shape(address), np.bool_)
+        others = (
+            (r.start, r.end)
+            for r in self.regions
+            if r.space in (("const", "param") if space == "global" else space)
+        )
+        for start, end in others:
+            inside |= (address >= np.uint64(start)) & (address < np.uint64(end))
+        if space == "global":
+            for window in (SHARED_WINDOW, LOCAL_WINDOW):
+                inside |= address - np.uint64(window) < np.uint64(WINDOW_SIZE)
+            inside = ~inside
+        return inside[()]
 
     def find(self, address: int) -> Region | None:
         """The region that holds `address`, or None."""

@@ -11,14 +11,18 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .blocks import family
-from .emit import memory_form
+from .opcodes import family, memory_form
 from .program import Program
 from .ptx import SIZES, Imm, Reg, Sym, Vec
 
 _SASS = re.compile(r"(?:@!?U?P\w+\s+)?(LDG|STG|LDS|STS)((?:\.\w+)*)\b")
 _SASS_WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
-_CLASSES = {"LDG": ("ld", "global"), "STG": ("st", "global"), "LDS": ("ld", "shared"), "STS": ("st", "shared")}
+_CLASSES = {
+    "LDG": ("ld", "global"),
+    "STG": ("st", "global"),
+    "LDS": ("ld", "shared"),
+    "STS": ("st", "shared"),
+}
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from .address import lanes
+from .address import Value, lanes
 from .errors import EmulatorError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MOST_LINES = 4096
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|z|j|t|L)?([diouxXcsfFeEgGaAp%])")
 
 
-def print_lanes(fragment: Fragment, format_address, buffer_address) -> np.ndarray:  # noqa: ANN001
+def print_lanes(fragment: Fragment, format_address: Value, buffer_address: Value) -> np.ndarray:
     """Write one formatted text per lane, in order of block and thread; returns the argument counts."""
     shape = fragment.lanes.shape
     formats = np.broadcast_to(lanes(format_address), shape).ravel()
@@ -41,7 +41,7 @@ def print_lanes(fragment: Fragment, format_address, buffer_address) -> np.ndarra
     return np.zeros(shape, np.uint32)
 
 
-def fail_assertion(fragment: Fragment, message_address, line) -> None:  # noqa: ANN001
+def fail_assertion(fragment: Fragment, message_address: Value, line: Value) -> NoReturn:
     """`__assertfail`: raise with the expression, place and thread."""
     first = int(np.ravel(lanes(message_address))[0])
     text = _Reader(fragment, 0).string(first)

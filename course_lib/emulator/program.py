@@ -14,7 +14,11 @@ from .ptx import Instruction, Parameter, Variable
 
 @dataclass
 class Block:
-    """One basic block. `run(registers, fragment)` executes it; `leave` names the Chunk method that ends it."""
+    """One basic block. `run(registers, fragment)` executes it; `leave` is the Chunk method that ends it.
+
+    Blocks are named by number: `following`, `target`, `table` (of a switch), `callee`. `frame` is the
+    local memory of the block's function in bytes.
+    """
 
     number: int
     instructions: list[Instruction]
@@ -31,6 +35,7 @@ class Block:
     spins: bool = False
     exits: bool = False
     branches: bool = False
+    frame: int = 0
     run: Callable = None  # type: ignore[assignment]
 
     @property
@@ -61,6 +66,7 @@ class Program:
     initial_registers: list
     static_shared: int
     local_size: int
+    recursive: bool
     shared_grain: int
     variables: dict[str, Variable]
     directives: dict[str, tuple[int, ...]]
@@ -95,7 +101,7 @@ class Program:
 
     @cached_property
     def _post_dominators(self) -> list[set[int]]:
-        """For each block, the blocks that every path from it to an exit runs through (iterated to a fixpoint)."""
+        """For each block, the blocks that every path from it to an exit runs through (a fixpoint)."""
         everything = set(range(len(self.blocks)))
         found = [everything if block.successors else {block.number} for block in self.blocks]
         changed = True
@@ -120,9 +126,11 @@ class Program:
         """Map the module's global and constant variables; returns their addresses by name."""
         regions: dict[str, Region] = {}
         for name, variable in self.variables.items():
-            regions[name] = memory.add(f"{variable.space} variable {name}", self.buffers[name], True)
+            writable = variable.space == "global"
+            regions[name] = memory.add(f"{variable.space} variable {name}", self.buffers[name], writable)
+            regions[name].space = variable.space
         for name, variable in self.variables.items():
             for at, target, offset in variable.pointers:
-                address = regions[target].start + offset if target in regions else 0
+                address = regions[target].start + offset
                 self.buffers[name][at : at + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
         return {name: region.start for name, region in regions.items()}

@@ -1,0 +1,33 @@
+"""Calls of the device runtime, barriers of a warp, and what is not a block's end though it waits."""
+
+from __future__ import annotations
+
+from .blocks import callee
+from .emit import Emitter, emits
+from .ptx import Instruction, Sym
+
+
+@emits("call")
+def emit_call(emitter: Emitter, instruction: Instruction, site: int) -> None:
+    """vprintf and __assertfail (calls of device functions end a block and are not emitted here)."""
+    operands = instruction.operands
+    at = next(k for k, operand in enumerate(operands) if isinstance(operand, Sym))
+    given = operands[at + 1].items if at + 1 < len(operands) else ()  # type: ignore[union-attr]
+    values = ", ".join(emitter.read(item, emitter.types[item.name]) for item in given)
+    result = emitter.assign(f'F.builtin("{callee(instruction)}", [{values}])')
+    for item in operands[0].items if at else ():  # type: ignore[union-attr]
+        emitter.write(item, result, "u32")
+
+
+@emits("nanosleep")
+def emit_nanosleep(emitter: Emitter, instruction: Instruction, site: int) -> None:
+    """Nothing happens, but other threads should run: kernels sleep while they wait."""
+    emitter.spins = True
+
+
+@emits("bar", "barrier")
+def emit_bar(emitter: Emitter, instruction: Instruction, site: int) -> None:
+    """bar.warp.sync (block barriers end a block and are not emitted here)."""
+    if not instruction.opcode.startswith("bar.warp.sync"):
+        raise emitter.refuse(f"PTX instruction {instruction.opcode}")
+    emitter.lines.append("F.sync_warp()")
