@@ -15,12 +15,12 @@ from collections.abc import Callable
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # read when numba is imported
 os.environ["COURSE_BACKEND"] = "emulator"
 
-import numpy as np  # noqa: E402 - after the settings
-from numba import cuda  # noqa: E402
+import numpy as np
+from numba import cuda
 
-from course_lib.emulator import RawKernel, codegen  # noqa: E402
-from course_lib.profile import profile  # noqa: E402
-from course_lib.tables import text_table  # noqa: E402
+from course_lib.emulator import RawKernel, codegen
+from course_lib.profile import profile
+from course_lib.tables import text_table
 
 ADD = r"""extern "C" __global__ void add(const float* a, const float* b, float* c, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -101,16 +101,18 @@ def main() -> None:
     """Print the table."""
     add, small = vector_add(16_384), matrix_product(64)
     rows = [
-        ("vector add, 16,384 elements", f"{add[0] / add[1]:,.0f} x Numba's simulator", f"{add[1] * 1e3:.2f} ms"),
-        ("naive product, 64³", f"{small[0] / small[1]:,.0f} x Numba's simulator", f"{small[1] * 1e3:.2f} ms"),
+        (work, f"{simulator / emulator:,.0f} x Numba's simulator", f"{emulator * 1e3:.2f} ms")
+        for work, (simulator, emulator) in (("vector add of 16,384", add), ("naive product, 64³", small))
     ]
     large = emulated_product(256, 5)
     rows.append(("naive product, 256³", f"{large / small[1]:.1f} x the time of 64³", f"{large * 1e3:.0f} ms"))
     for source, name in ((ADD, "add"), (PRODUCT, "product")):
         made = generate(source, name)
-        rows.append((f"PTX of `{name}` to Python", f"{made / add[1]:.1f} x its vector add", f"{made * 1e3:.1f} ms"))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 if sys.platform == "darwin" else 1024)
-    rows.append(("peak memory of all this", "", f"{peak:,.0f} MiB" if sys.platform != "darwin" else f"{peak:,.0f} B"))
+        ratio = f"{made / add[1]:.1f} x the vector add"
+        rows.append((f"PTX of `{name}` to Python", ratio, f"{made * 1e3:.1f} ms"))
+    unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux kibibytes
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+    rows.append(("peak memory of all this", "", f"{peak:,.0f} MiB"))
     print(text_table(rows, ("work, all counters on", "ratio in this run", "median")))
 
 
