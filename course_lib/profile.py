@@ -144,7 +144,7 @@ def copied_arguments(args: Sequence[Any]) -> tuple:
 
 def _copied(value: Any, owners: dict[int, np.ndarray]) -> Any:
     if hasattr(value, "get") and hasattr(value, "__cuda_array_interface__"):
-        value = value.get()
+        return _from_gpu(value, owners)
     if not isinstance(value, np.ndarray) or value.ndim == 0:
         return value
     owner = value
@@ -159,6 +159,17 @@ def _copied(value: Any, owners: dict[int, np.ndarray]) -> Any:
     copy = np.ndarray(value.shape, value.dtype, owners[low], offset, value.strides)
     copy.flags.writeable = value.flags.writeable
     return copy
+
+
+def _from_gpu(value: Any, owners: dict[int, np.ndarray]) -> np.ndarray:
+    """A CuPy array's copy on the host, as far into its owner's memory and in the same order as on the GPU."""
+    owner = value if value.base is None else value.base
+    if not owner.flags.forc or not value.size:
+        return value.get()
+    low, here = (a.__cuda_array_interface__["data"][0] for a in (owner, value))
+    if low not in owners:
+        owners[low] = owner.get(order="A").ravel(order="K").view(np.uint8)
+    return np.ndarray(value.shape, value.dtype, owners[low], here - low, value.strides)
 
 
 # -- metrics ---------------------------------------------------------------------
