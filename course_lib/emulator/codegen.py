@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from . import emit_control, emit_memory, emit_moves  # noqa: F401 - registers what they emit
+from . import emit_control, emit_memory, emit_moves, emit_tensor  # noqa: F401 - registers what they emit
 from .block_code import FunctionScope, block_code
 from .blocks import CARRY, RawBlock, address_registers, callee, live_in, reads_writes, split_blocks
 from .calls import lower_parameters, passed

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .asynchronous import Copies
 from .barriers import Barriers
 from .divergence import join, split
 from .errors import EmulatorError, StepBudgetError
@@ -102,6 +103,7 @@ class Chunk:
         lanes = LaneSet(self.geometry, np.arange(first_block, first_block + blocks), np.arange(threads), True)
         self.ready = [Fragment(self, lanes, list(self.program.initial_registers), self.program.entry_block)]
         self.barriers = Barriers(self)
+        self.copies = Copies(self)
 
     # -- scheduling -----------------------------------------------------------
 
@@ -279,6 +281,8 @@ class Chunk:
         if region is not None:
             self.tally.touch(address, offset, region, store)
         self.tally.access(fragment, space, address, offset, width, site, store)
+        if self.copies.waiting and space.endswith("shared"):
+            self.copies.check(fragment, address, offset, width, store, site)
         if self.shadow is not None and space == "shared":
             plain = address.lanes() if hasattr(address, "lanes") else address
             offsets = plain.astype(np.int64) + offset

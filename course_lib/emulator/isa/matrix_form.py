@@ -25,11 +25,15 @@ BITS = {
 REGISTERS = {"f32": "f32", "s32": "s32", "f64": "f64"}
 _EIGHT = ("e4m3", "e5m2")
 _SHAPES = {
-    "f16": ("m16n8k8", "m16n8k16"), "bf16": ("m16n8k8", "m16n8k16"), "tf32": ("m16n8k4", "m16n8k8"),
-    "s8": ("m8n8k16", "m16n8k16", "m16n8k32"), "u8": ("m8n8k16", "m16n8k16", "m16n8k32"),
-    "e4m3": ("m16n8k16", "m16n8k32"), "e5m2": ("m16n8k16", "m16n8k32"),
+    "f16": ("m16n8k8", "m16n8k16"),
+    "bf16": ("m16n8k8", "m16n8k16"),
+    "tf32": ("m16n8k4", "m16n8k8"),
+    "s8": ("m8n8k16", "m16n8k16", "m16n8k32"),
+    "u8": ("m8n8k16", "m16n8k16", "m16n8k32"),
+    "e4m3": ("m16n8k16", "m16n8k32"),
+    "e5m2": ("m16n8k16", "m16n8k32"),
     "f64": ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16"),
-}  # fmt: skip
+}
 _WIDE = ("m16n16k16", "m32n8k16", "m8n32k16")
 _WMMA_SHAPES = {
     "f16": _WIDE,
@@ -39,8 +43,16 @@ _WMMA_SHAPES = {
     "tf32": ("m16n16k8",),
     "f64": ("m8n8k4",),
 }
-_ACCUMULATORS = {"f16": ("f16", "f32"), "e4m3": ("f16", "f32"), "e5m2": ("f16", "f32"), "bf16": ("f32",),
-                 "tf32": ("f32",), "s8": ("s32",), "u8": ("s32",), "f64": ("f64",)}  # fmt: skip
+_ACCUMULATORS = {
+    "f16": ("f16", "f32"),
+    "e4m3": ("f16", "f32"),
+    "e5m2": ("f16", "f32"),
+    "bf16": ("f32",),
+    "tf32": ("f32",),
+    "s8": ("s32",),
+    "u8": ("s32",),
+    "f64": ("f64",),
+}
 _MMA = re.compile(
     r"mma\.sync\.aligned\.(m\d+n\d+k\d+)\.row\.col(\.satfinite)?(?:\.(r[nzmp]))?\.(\w+)\.(\w+)\.(\w+)\.(\w+)(?:\.(r[nzmp]))?$"
 )
@@ -80,7 +92,10 @@ class Form:
 
 @dataclass(frozen=True)
 class Access:
-    """A wmma load or store: operand letter, whether memory is contiguous along the fragment's columns, fragment."""
+    """A wmma load or store. `along_columns`: memory is contiguous from column to column of the fragment.
+
+    `stride`: elements between rows (columns) of a matrix that fills its memory.
+    """
 
     operand: str
     along_columns: bool
@@ -125,7 +140,7 @@ def _steps(shape: tuple[int, int, int], element: str, wmma: bool) -> tuple[tuple
 
 @lru_cache(maxsize=1024)
 def multiply_form(opcode: str) -> Form | None:
-    """What an mma.sync or wmma.mma opcode does; None where it is not emulated (sub-byte types, m8n8k4 of f16, …)."""
+    """What an mma.sync or wmma.mma opcode does; None where it is not emulated (4-bit types, m8n8k4 of f16)."""
     wmma = opcode.startswith("wmma")
     match = (_WMMA if wmma else _MMA).match(opcode)
     if match is None:
@@ -145,8 +160,16 @@ def multiply_form(opcode: str) -> Form | None:
     layouts = [
         _operand(operand, shape, element, wmma) for operand, element in zip("abcd", (a, b, c, d), strict=True)
     ]
-    return Form(shape, (d, a, b, c), *layouts, _steps(shape, a, wmma), shape[1] > shape[0], a in _EIGHT,
-                bool(satfinite), rounding or "rn")  # fmt: skip
+    return Form(
+        shape,
+        (d, a, b, c),
+        *layouts,
+        _steps(shape, a, wmma),
+        shape[1] > shape[0],
+        a in _EIGHT,
+        bool(satfinite),
+        rounding or "rn",
+    )
 
 
 def _agree(d: str, a: str, b: str, c: str, wmma: bool) -> bool:

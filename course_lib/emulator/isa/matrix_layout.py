@@ -22,7 +22,7 @@ PLACE = np.arange(32) % 4
 @dataclass(frozen=True)
 class Layout:
     """A fragment: extents, bits of an element, elements of a lane in a row of a tile, and the first
-    (row, column) of each tile in the order of registers. `copies` times the same registers follow each other."""
+    (row, column) of each tile in the order of registers, which follow each other `copies` times."""
 
     rows: int
     columns: int
@@ -53,7 +53,7 @@ class Layout:
 
 
 def fragment(rows: int, columns: int, bits: int, per: int, tall: bool, elements: int = 0) -> Layout:
-    """The layout of a matrix. `tall`: tiles go through blocks of 16 rows, down before right; else right first.
+    """The layout of a matrix. `tall`: tiles go down through blocks of 16 rows, then right; else right first.
 
     `elements`: how many a thread must hold, repeated if need be.
     """
@@ -111,6 +111,6 @@ def scatter(layout: Layout, matrix: np.ndarray, register: np.dtype) -> list[np.n
 
 
 def transpose(word: np.ndarray) -> np.ndarray:
-    """One register that holds an 8x8 tile of 16-bit elements, (warps, 32), with rows and columns exchanged."""
+    """A register that holds an 8x8 tile of 16-bit elements, (warps, 32), with rows and columns exchanged."""
     tiles = np.ascontiguousarray(word).view(np.uint16).reshape(-1, 8, 8)
     return np.ascontiguousarray(tiles.swapaxes(1, 2)).view(np.uint32).reshape(-1, 32)

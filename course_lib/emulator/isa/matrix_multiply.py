@@ -3,10 +3,10 @@
 The ISA leaves order and rounding of the sums open. Measurements on Hopper (Xie et al., "MMA-Sim",
 arXiv:2511.10909; Khattak and Mikaitis, "Accurate Models of NVIDIA Tensor Cores", arXiv:2512.07004) found:
 
-* f16, bf16, tf32: all products of one step and C are exact; each is cut (toward zero) to 25 bits below
-  the largest exponent among them, an exponent of a product being the sum of its factors' exponents; these are added exactly;
-  the sum is cut to float32, or rounded to nearest even for f16. So with s the largest |a * b| or |c| of k products, the
-  error is below (k + 1) * 2**-25 * 4 * s plus one unit in the last place of the result.
+* f16, bf16, tf32: all products of one step and C are exact; each is cut (toward zero) to 25 bits below the
+  largest exponent among them, an exponent of a product being the sum of its factors' exponents; these are
+  added exactly; the sum is cut to float32, or rounded to nearest even for f16. So with s the largest |a * b|
+  of k products or |c|, the error is below (k + 1) * 2**-25 * s plus one unit in the last place of the result.
 * e4m3, e5m2: converted to f16, added in two steps from zero, C added by an ordinary addition.
 * integers: exact, wrapped or clamped at the end.  f64: a chain of fma in ascending k.
 

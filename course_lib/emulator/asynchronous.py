@@ -1,0 +1,270 @@
+"""cp.async: copies from global to shared memory that arrive when the thread waits for them.
+
+The source is read when the copy is issued; until the thread that issued it waits for its group, the
+destination holds poison, and to read or write there is a finding. Hardware may deliver earlier; a program
+may not count on it (PTX ISA, "cp.async": reading the destination before completion is undefined). The wait
+makes the data visible to that thread only, as a store by it would: others need a barrier after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .address import Plain, Value, lanes
+from .fragment import Fragment
+from .matrix import as_address
+from .memory import POISON
+from .tally import SiteTally
+
+if TYPE_CHECKING:
+    from .run import Chunk
+
+WORD, BYTE = np.dtype(np.uint32), np.dtype(np.uint8)
+KIND = "asynchronous copy not waited for"
+
+
+@dataclass
+class Waiting:
+    """Copies of one instruction: who issued them, in which group, which words they bring and where to.
+
+    `offsets` (bytes within the block), `ids`, `groups`: one number per lane. `places` (in the chunk's shared
+    memory) and `values`: (lanes, words).
+    """
+
+    fragment: Fragment
+    offsets: np.ndarray
+    ids: np.ndarray
+    groups: np.ndarray
+    places: np.ndarray
+    values: np.ndarray
+    site: int
+
+    def part(self, chosen: np.ndarray) -> Waiting:
+        """The copies of some lanes (bools)."""
+        lanes = self.fragment.lanes.subset(chosen.reshape(self.fragment.lanes.shape))[0]
+        fragment = Fragment(self.fragment.chunk, lanes, [], self.fragment.pc)
+        arrays = {
+            name: getattr(self, name)[chosen] for name in ("offsets", "ids", "groups", "places", "values")
+        }
+        return replace(self, fragment=fragment, **arrays)
+
+
+class Copies:
+    """The asynchronous copies of a chunk of blocks that nobody has waited for yet."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self.waiting: list[Waiting] = []
+        self.committed = np.zeros(0, np.int64)
+        self.owner = np.zeros(
+            0, np.int32
+        )  # per word of shared memory: thread + 1 while a copy to it is under way
+
+    def _ids(self, fragment: Fragment) -> np.ndarray:
+        """Numbers of the fragment's lanes within the chunk; makes room for the groups of all threads."""
+        threads = self.chunk.geometry.threads
+        if not self.committed.size:
+            self.committed = np.zeros(self.chunk.blocks * threads, np.int64)
+            if self.chunk.hazards is not None:
+                self.owner = np.zeros(self.chunk.blocks * self.chunk.shared_row // 4, np.int32)
+        return fragment.lanes.ids - self.chunk.first_block * threads
+
+    # -- issuing --------------------------------------------------------------
+
+    def issue(
+        self,
+        fragment: Fragment,
+        target: Value,
+        target_offset: int,
+        source: Value,
+        source_offset: int,
+        size: int,
+        amount: np.ndarray | np.generic | None,
+        cache: str,
+        site: int,
+    ) -> None:
+        """Start a copy of `size` bytes per lane; `amount` (None: all) come from the source, the rest are 0."""
+        ids, shape = self._ids(fragment), fragment.lanes.shape
+        if self.chunk.tally is not None:
+            self.chunk.tally.sites.setdefault(site, SiteTally(f"async.{cache}", False))
+        values = _read(fragment, source, source_offset, size, amount, site)
+        words = size // 4
+        place = fragment._locate("shared", target, target_offset, WORD, words, site)
+        self._observe_store(fragment, target, target_offset, size, site, values[:, 0].reshape(shape))
+        first = np.broadcast_to(place.indices, shape).ravel() + place.first
+        places = first[:, None] + np.arange(words)
+        place.view[places] = POISON
+        offsets = within(fragment, target, target_offset)
+        self.waiting.append(Waiting(fragment, offsets, ids, self.committed[ids], places, values, site))
+        if self.owner.size:
+            self.owner[places] = fragment.lanes.lane_threads[:, None] + 1
+
+    def _observe_store(
+        self, fragment: Fragment, target: Value, offset: int, size: int, site: int, value: np.ndarray
+    ) -> None:
+        """Count the shared half of the copy; both halves are one instruction."""
+        if self.chunk.tally is None:
+            return
+        counted = self.chunk.tally.sites[site]
+        once = counted.requests, counted.lanes
+        self.chunk.observe(fragment, "shared", target, offset, size, site, True, value, None)
+        counted.requests, counted.lanes = (
+            max(once[0], counted.requests - once[0]),
+            max(once[1], counted.lanes - once[1]),
+        )
+
+    # -- waiting --------------------------------------------------------------
+
+    def commit(self, fragment: Fragment) -> None:
+        """cp.async.commit_group: what each lane has issued so far becomes its next group."""
+        self.committed[self._ids(fragment)] += 1
+
+    def wait(self, fragment: Fragment, keep: int | None) -> None:
+        """cp.async.wait_group: all but the last `keep` groups arrive; None: wait_all, everything arrives."""
+        if keep is None:
+            self.commit(fragment)
+        ids = self._ids(fragment)
+        limit = np.full(self.committed.shape, -1, np.int64)
+        limit[ids] = self.committed[ids] - (keep or 0)
+        remaining = []
+        for copies in self.waiting:
+            done = copies.groups < limit[copies.ids]
+            if done.all():
+                self._arrive(copies)
+            elif done.any():
+                self._arrive(copies.part(done))
+                remaining.append(copies.part(~done))
+            else:
+                remaining.append(copies)
+        self.waiting = remaining
+
+    def _arrive(self, copies: Waiting) -> None:
+        self.chunk.shared_memory.view(WORD)[copies.places] = copies.values
+        if self.owner.size:
+            self.owner[copies.places] = 0
+        if self.chunk.shadow is not None:
+            fragment, words = copies.fragment, copies.values.shape[1]
+            self.chunk.shadow.access(
+                fragment,
+                copies.offsets.reshape(fragment.lanes.shape),
+                4 * words,
+                True,
+                self.chunk.program.line(copies.site),
+                copies.values[:, 0].reshape(fragment.lanes.shape),
+                None,
+            )
+
+    # -- watching -------------------------------------------------------------
+
+    def check(
+        self, fragment: Fragment, address: Value, offset: int, width: int, store: bool, site: int
+    ) -> None:
+        """Report lanes that touch shared memory to which a copy is under way."""
+        places = within(fragment, address, offset)
+        first = places // 4 + fragment.rows_of_lanes() * (self.chunk.shared_row // 4)
+        for word in range(max(1, width // 4)):
+            owner = self.owner[first + word]
+            if owner.any():
+                self._report(fragment, owner, places + 4 * word, store, site)
+                return
+
+    def _report(
+        self, fragment: Fragment, owner: np.ndarray, offsets: np.ndarray, store: bool, site: int
+    ) -> None:
+        at = int(np.argmax(owner != 0))
+        block, thread = int(fragment.lanes.lane_blocks[at]), int(fragment.lanes.lane_threads[at])
+        issuer = int(owner[at]) - 1
+        verb = "writes" if store else "reads"
+        then = "first" if issuer == thread else "in that thread, then __syncthreads()"
+        message = (
+            f"thread {thread} {verb} shared byte {int(offsets[at])}, to which thread {issuer} copies "
+            f"asynchronously without having waited yet; wait (cp.async.wait_group, __pipeline_wait_prior) {then}"
+        )
+        line = self.chunk.program.line(site)
+        lanes_hit = int((owner != 0).sum())
+        self.chunk.hazards.add(KIND, message, line, block, thread, int(offsets[at]), lanes_hit, verb)  # type: ignore[union-attr]
+
+
+def within(fragment: Fragment, address: Value, offset: int) -> np.ndarray:
+    """Bytes from the start of the block's shared memory, one number per lane."""
+    return np.broadcast_to(lanes(address), fragment.lanes.shape).ravel().astype(np.int64) + offset
+
+
+def _read(
+    fragment: Fragment,
+    source: Value,
+    offset: int,
+    size: int,
+    amount: np.ndarray | np.generic | None,
+    site: int,
+) -> np.ndarray:
+    """What the copy brings, (lanes, words); lanes that take nothing from global memory do not touch it."""
+    shape, words = fragment.lanes.shape, size // 4
+    taken = np.full(shape, size) if amount is None else np.minimum(np.broadcast_to(amount, shape), size)
+    if (taken == size).all():
+        loaded = fragment.load("global", source, offset, WORD, words, site)
+        return _columns(loaded if words > 1 else [loaded], shape)
+    values = np.zeros((*shape, words), WORD)
+    for wanted, dtype in ((taken == size, WORD), ((taken > 0) & (taken < size), BYTE)):
+        if wanted.any():
+            part, selector = fragment.lanes.subset(wanted)
+            chosen = Fragment(fragment.chunk, part, [], fragment.pc)
+            addresses = selector.take(np.broadcast_to(lanes(source), shape))
+            read = _whole if dtype is WORD else _bytes
+            found = read(chosen, addresses, offset, size, selector.take(taken), site)
+            for k in range(words):
+                selector.put(values[..., k], found[:, k].reshape(part.shape))
+    return values.reshape(-1, words)
+
+
+def _columns(loaded: list, shape: tuple[int, ...]) -> np.ndarray:
+    return np.stack([np.broadcast_to(word, shape).ravel() for word in loaded], axis=-1)
+
+
+def _whole(
+    part: Fragment, addresses: np.ndarray, offset: int, size: int, _: np.ndarray, site: int
+) -> np.ndarray:
+    loaded = part.load("global", as_address(addresses), offset, WORD, size // 4, site)
+    return _columns(loaded if size > 4 else [loaded], part.lanes.shape)
+
+
+def _bytes(
+    part: Fragment, addresses: np.ndarray, offset: int, size: int, taken: np.ndarray, site: int
+) -> np.ndarray:
+    """Lanes that take fewer bytes than they write: one byte at a time."""
+    found = np.zeros((part.lanes.count, size), BYTE)
+    for k in range(int(taken.max())):
+        mask = np.broadcast_to(taken, part.lanes.shape) > k
+        some, selector = part.lanes.subset(mask)
+        at = selector.take(np.broadcast_to(addresses, part.lanes.shape))
+        value = Fragment(part.chunk, some, [], part.pc).load(
+            "global", as_address(at), offset + k, BYTE, 1, site, k == 0
+        )
+        found[np.flatnonzero(mask), k] = np.broadcast_to(value, some.shape).ravel()
+    return found.view(WORD)
+
+
+# -- called by generated code ---------------------------------------------------------
+
+
+def start_copy(fragment: Fragment, *what: Any) -> None:
+    """cp.async; see Copies.issue."""
+    fragment.chunk.copies.issue(fragment, *what)
+
+
+def commit_group(fragment: Fragment) -> None:
+    """cp.async.commit_group."""
+    fragment.chunk.copies.commit(fragment)
+
+
+def wait_group(fragment: Fragment, keep: int | None) -> None:
+    """cp.async.wait_group, cp.async.wait_all (None)."""
+    fragment.chunk.copies.wait(fragment, keep)
+
+
+def ignored(predicate: Plain, size: int) -> np.ndarray:
+    """ignore-src as a number of bytes."""
+    return np.where(predicate, 0, size)
