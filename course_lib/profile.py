@@ -16,6 +16,7 @@ from .emulator import RawKernel, errors
 from .emulator.hazards import Hazard
 from .emulator.merged import may_merge, sass_widths
 from .emulator.program import Program
+from .emulator.rounds import load_rounds
 from .emulator.run import Launch, launch
 from .emulator.tally import SiteTally
 
@@ -204,6 +205,12 @@ def _metrics(program: Program, launched: Launch) -> dict[str, float]:
     metrics["memory_l1_wavefronts_shared"] = _total(sites, "wavefronts", "shared")
     metrics["memory_l1_wavefronts_shared_ideal"] = _total(sites, "wavefronts_ideal", "shared")
     metrics["course__l1_tags_global.sum"] = _total(sites, "tags", "global") + _total(sites, "tags", "atomic global")
+    metrics["course__l1_wavefronts_global.sum"] = _total(sites, "l1_wavefronts", "global")
+    metrics["course__l2_lines_global.sum"] = tally.l2_lines(program.opcode)
+    metrics["course__load_rounds.sum"] = sum(
+        load_rounds(block.instructions) * tally.warps[block.number] for block in program.blocks
+    )
+    metrics["course__unique_pair_bytes_ld"] = tally.touched_pairs_bytes()
     metrics["course__atomics_global.sum"] = _total(sites, "requests", "atomic global")
     metrics["course__shared_ways.max"] = max((s.ways for s in sites.values()), default=0)
     return metrics | _executed(program, launched)

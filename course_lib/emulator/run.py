@@ -279,7 +279,7 @@ class Chunk:
         if self.tally is None:
             return
         if region is not None:
-            self.tally.touch(address, offset, region, store)
+            self.tally.touch(fragment, address, offset, region, store, site)
         self.tally.access(fragment, space, address, offset, width, site, store)
         if self.copies.waiting and space.endswith("shared"):
             self.copies.check(fragment, address, offset, width, store, site)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from .address import Address
 from .counters import count_global, count_shared
+from .l1 import SampledL1, bypasses_l1, load_wavefronts
 from .lanes import WARP
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ SECTOR = 32
 
 @dataclass
 class SiteTally:
-    """Sums of one memory instruction. Global memory fills sectors and tags, shared memory wavefronts."""
+    """Sums of one memory instruction; `wavefronts` are shared memory's, `l1_wavefronts` global loads'."""
 
     space: str
     store: bool
@@ -28,6 +30,7 @@ class SiteTally:
     sectors: int = 0
     sectors_ideal: int = 0
     tags: int = 0
+    l1_wavefronts: int = 0
     wavefronts: int = 0
     conflicts: int = 0
     wavefronts_ideal: int = 0
@@ -43,6 +46,7 @@ class Tally:
     widths: dict[int, int] = field(default_factory=dict)  # accesses that ptxas joined or dropped (merged.py)
     sites: dict[int, SiteTally] = field(default_factory=dict)
     touched: dict[tuple[bool, int], np.ndarray] = field(default_factory=dict)
+    l1: SampledL1 | None = None
 
     def __post_init__(self) -> None:
         self.warps = [0] * self.block_count
@@ -84,18 +88,21 @@ class Tally:
 
     def _counted(self, fragment: Fragment, space: str, address, offset: int, width: int, store: bool) -> tuple:  # noqa: ANN001
         if type(address) is not Address:
-            return _count(fragment, np.asarray(address + address.dtype.type(offset & 0x7F)), space, width, store)
+            return _count(fragment, np.asarray(address + address.dtype.type(offset & 0x7F)), space, width, store, {})
         base = address.base
         moved = (address.offset + offset) & 127
         key = ("count", fragment.lanes, moved, space, width, store)
         found = base.notes.get(key)
         if found is None:
             array = base.array if moved == 0 else base.array + base.array.dtype.type(moved)
-            found = base.notes[key] = _count(fragment, array, space, width, store)
+            found = base.notes[key] = _count(fragment, array, space, width, store, base.notes, moved & 3)
         return found
 
-    def touch(self, address, offset: int, region: Region, store: bool) -> None:  # noqa: ANN001
-        """Note which sectors of a region were read or written at all."""
+    def touch(self, fragment: Fragment, address, offset: int, region: Region, store: bool, site: int) -> None:  # noqa: ANN001
+        """Note which sectors of a region were read or written at all, and what L1 would miss."""
+        if not store:
+            self.l1 = self.l1 or SampledL1(fragment.lanes.geometry.blocks)
+            self.l1.load(fragment.lanes, address, offset, region, site)
         key = (store, region.start)
         marks = self.touched.get(key)
         if marks is None:
@@ -116,9 +123,32 @@ class Tally:
         """Bytes of distinct sectors read (or written) by the launch."""
         return SECTOR * sum(int(marks.sum()) for (kind, _), marks in self.touched.items() if kind == store)
 
+    def touched_pairs_bytes(self) -> int:
+        """As `touched_bytes` of loads, if both sectors of an aligned pair are fetched when one is read."""
+        found = [marks for (store, _), marks in self.touched.items() if not store and len(marks)]
+        return 2 * SECTOR * sum(int(np.logical_or.reduceat(m, range(0, len(m), 2)).sum()) for m in found)
 
-def _count(fragment: Fragment, addresses: np.ndarray, space: str, width: int, store: bool) -> tuple:
-    """Counts of one access as (name, number) pairs, over all warps of the fragment."""
+    def l2_lines(self, opcode: Callable[[int], str]) -> int:
+        """Lines asked of L2: by every store and atomic request, and by the loads that an L1 cannot serve.
+
+        `opcode` gives the opcode of a site. Loads are estimated (see `SampledL1`), between their distinct
+        lines and the lines of all their requests.
+        """
+        loads, others = 0, 0
+        for site, tally in self.sites.items():
+            if tally.space != "global" or tally.store or bypasses_l1(opcode(site)) or self.l1 is None:
+                others += tally.tags
+            else:
+                loads += min(tally.tags, self.l1.estimate(site))
+        return loads + others
+
+
+def _count(fragment: Fragment, addresses: np.ndarray, space: str, width: int, store: bool, notes: dict,
+           shift: int = 0) -> tuple:  # fmt: skip
+    """Counts of one access as (name, number) pairs, over all warps of the fragment.
+
+    `notes` keeps what does not change when all addresses move by a multiple of 4 bytes; `shift` is the rest.
+    """
     lanes, times = fragment.lanes, 1
     if lanes.product and len(lanes.blocks) > 1 and (addresses.ndim == 0 or addresses.shape[0] == 1):
         lanes, times = lanes.one_block, len(lanes.blocks)
@@ -131,4 +161,11 @@ def _count(fragment: Fragment, addresses: np.ndarray, space: str, width: int, st
         pairs = [(name, getattr(counted, name) * times) for name in names]
         return (*pairs, ("ways", counted.ways))
     counted = count_global(rows, active, width)
-    return tuple((name, getattr(counted, name) * times) for name in ("requests", "sectors", "sectors_ideal", "tags"))
+    names = ("requests", "sectors", "sectors_ideal", "tags")
+    pairs = tuple((name, getattr(counted, name) * times) for name in names)
+    if store or space != "global":
+        return pairs
+    key = ("l1 wavefronts", fragment.lanes, width, shift)
+    if key not in notes:
+        notes[key] = load_wavefronts(rows, active, width, counted) * times
+    return (*pairs, ("l1_wavefronts", notes[key]))
