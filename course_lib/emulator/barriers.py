@@ -24,15 +24,24 @@ class Barriers:
         self.live_total = int(self.live.sum())
         self.parked: list[tuple[Fragment, int, int | None]] = []
         self.skipping: set[int] = set()
+        self.early: dict[int, np.ndarray] = {}
 
     def arrive(self, fragment: Fragment, barrier: int, count: int | None) -> bool:
         """True when the fragment may go on at once; otherwise it is parked."""
-        if count is None and not self.parked and fragment.lanes.count == self.live_total:
+        if count is None and not self.parked and not self.early and fragment.lanes.count == self.live_total:
             self._passed(None)
             return True
         self.parked.append((fragment, barrier, count))
         self.skipping |= self.chunk.program.after_barrier(fragment.pc)
         return False
+
+    def arrive_early(self, fragment: Fragment, barrier: np.ndarray | np.generic) -> None:
+        """`bar.arrive`: the lanes count as arrived, and go on."""
+        numbers = np.broadcast_to(barrier, fragment.lanes.shape).ravel()
+        for number in np.unique(numbers):
+            rows = fragment.rows_of_lanes()[numbers == number]
+            arrived = np.bincount(rows, minlength=self.chunk.blocks)
+            self.early[int(number)] = self.early.get(int(number), 0) + arrived
 
     def exited(self, fragment: Fragment) -> None:
         """Threads that exit no longer count."""
@@ -45,6 +54,7 @@ class Barriers:
         for barrier in sorted({number for _, number, _ in self.parked}):
             waiting = [entry for entry in self.parked if entry[1] == barrier]
             arrived = sum(np.bincount(f.rows_of_lanes(), minlength=self.chunk.blocks) for f, _, _ in waiting)
+            arrived = arrived + self.early.get(barrier, 0)
             needed = self.live
             if waiting[0][2] is not None:
                 needed = np.minimum(self.live, waiting[0][2])
@@ -52,6 +62,8 @@ class Barriers:
             if complete.any():
                 self._report_different(waiting, complete)
                 released += self._release(waiting, complete)
+                if barrier in self.early:
+                    self.early[barrier] = np.where(complete, 0, self.early[barrier])
                 self._passed(np.flatnonzero(complete))
         if not self.parked:
             self.skipping = set()

@@ -63,8 +63,8 @@ def _outcome(emitter: Emitter, raw: RawBlock, block: Block) -> str:
     values = [emitter.read(operand, "u32") for operand in operands]
     if raw.ending == "switch":
         return values[0]
-    number = f"uniform({values[0]})" if values else "0"
-    return f"({number}, {f'uniform({values[1]})' if len(values) > 1 else None})"
+    number, count = [*values, "0", "None"][:2] if len(values) != 1 else (values[0], "None")
+    return f"({number}, {count})"
 
 
 def _store_back(emitter: Emitter, after: set[int]) -> None:

@@ -77,6 +77,9 @@ class _Cutter:
     def add(self, instruction: Instruction) -> None:
         """Append one instruction to the current block, and close the block where control may leave it."""
         ending = _ending(instruction)
+        if ending == "barrier" and "red" in instruction.opcode.split(".") and instruction.guard is None:
+            self.reduction(instruction)
+            return
         if instruction.guard is not None and ending != "branch" and not _selectable(instruction):
             self.guarded(instruction)
             return
@@ -99,6 +102,16 @@ class _Cutter:
         self.start()
         self.add(replace(instruction, guard=None))
         self.start(around)
+
+    def reduction(self, instruction: Instruction) -> None:
+        """`bar.red.op d, a, b, p` -> vote, wait, read the result (the barrier ends a block)."""
+        result, number, *count, predicate = instruction.operands
+        operation = next((p for p in ("popc", "and", "or") if p in instruction.opcode.split(".")), "")
+        helper = replace(instruction, opcode="param.vote", operands=[number, predicate])
+        self.blocks[-1].instructions += [helper, replace(instruction, operands=[number, *count])]
+        self.end(instruction, "barrier")
+        read = replace(instruction, opcode=f"param.votes.{operation}", operands=[result, number])
+        self.blocks[-1].instructions.append(read)
 
     def end(self, instruction: Instruction, ending: str) -> None:
         """Close the current block."""
@@ -144,7 +157,7 @@ def reads_writes(instruction: Instruction) -> tuple[list[str], list[str]]:
         return ([r for operand in operands[at + 1 :] for r in registers_of(operand)],
                 [r for operand in operands[:at] for r in registers_of(operand)])  # fmt: skip
     entry = TABLE.get(instruction.opcode) or TABLE.get(instruction.opcode + "|")
-    no_result = name in _NO_RESULT
+    no_result = name in _NO_RESULT or instruction.opcode == "param.vote"
     writes = [] if no_result or not operands else registers_of(operands[0])
     reads = [r for operand in (operands if no_result else operands[1:]) for r in registers_of(operand)]
     if operands and isinstance(operands[0], Mem):

@@ -61,7 +61,7 @@ class _Loader:
         self.first_block: dict[str, int] = {}
         self.raw: dict[str, list[RawBlock]] = {}
         self.numbers: dict[tuple[str, str], int] = {}
-        self.namespace: dict = {**RUNTIME, "_count": 0, "uniform": _uniform}
+        self.namespace: dict = {**RUNTIME, "_count": 0}
         self.instructions: list[Instruction] = []
         self.blocks: list[Block] = []
         self.source: list[str] = []
@@ -195,13 +195,6 @@ def _label(function: Function, labels: dict[str | None, int], name: str) -> int:
     if name not in labels:
         raise UnsupportedError(f"{function.name}: a branch to {name}, which is no label, is not emulated")
     return labels[name]
-
-
-def _uniform(value: np.ndarray | np.generic) -> int:
-    flat = np.asarray(value).ravel()
-    if (flat != flat[0]).any():
-        raise UnsupportedError("a barrier number that differs between threads is not emulated")
-    return int(flat[0])
 
 
 def _initial(variable: Variable) -> np.ndarray:

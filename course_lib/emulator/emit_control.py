@@ -27,7 +27,11 @@ def emit_nanosleep(emitter: Emitter, instruction: Instruction, site: int) -> Non
 
 @emits("bar", "barrier")
 def emit_bar(emitter: Emitter, instruction: Instruction, site: int) -> None:
-    """bar.warp.sync (block barriers end a block and are not emitted here)."""
-    if not instruction.opcode.startswith("bar.warp.sync"):
-        raise emitter.refuse(f"PTX instruction {instruction.opcode}")
-    emitter.lines.append("F.sync_warp()")
+    """bar.warp.sync and bar.arrive (barriers where threads wait end a block and are not emitted here)."""
+    parts = instruction.opcode.split(".")
+    if "cluster" in parts:
+        raise emitter.refuse(f"PTX instruction {instruction.opcode} (thread block clusters)")
+    if "arrive" in parts:
+        emitter.lines.append(f"F.arrive({emitter.read(instruction.operands[0], 'u32')})")
+    else:
+        emitter.lines.append("F.sync_warp()")

@@ -86,9 +86,21 @@ def emit_st(emitter: Emitter, instruction: Instruction, site: int) -> None:
 
 @emits("param")
 def emit_param(emitter: Emitter, instruction: Instruction, site: int) -> None:
-    """`param.put`, `param.get`: arguments and results of device functions (made by `calls`)."""
-    kind = instruction.opcode.split(".")[2]
+    """Helpers that stand for no instruction of the PTX, and are not counted.
+
+    `param.put`, `param.get`: arguments and results of device functions (made by `calls`);
+    `param.vote`, `param.votes`: before and behind the barrier of a `bar.red` (made by `blocks`).
+    """
+    _, what, *kinds = instruction.opcode.split(".")
     target, source = instruction.operands
+    if what == "vote":
+        emitter.lines.append(f"F.vote({emitter.read(target, 'u32')}, {emitter.read(source, 'pred')})")
+        return
+    kind = kinds[0]
+    if what == "votes":
+        call = f'F.votes({emitter.read(source, "u32")}, "{kind}")'
+        emitter.write(target, emitter.assign(call), "u32" if kind == "popc" else "pred")
+        return
     bits = f"b{8 * SIZES[kind]}"
     if isinstance(target, Vec):
         unpack(emitter, target, source, bits)

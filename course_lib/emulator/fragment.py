@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import printf, stack
+from . import grid_sync, printf, stack
 from .access import MemoryAccess
 from .address import Plain, Value, lanes
 from .lanes import LaneSet, Selector
@@ -112,6 +112,25 @@ class Fragment(MemoryAccess):
         if name == "vprintf":
             return printf.print_lanes(self, *arguments)
         return printf.fail_assertion(self, arguments[0], arguments[2])
+
+    # -- barriers -------------------------------------------------------------
+
+    def arrive(self, number: Plain) -> None:
+        """`bar.arrive`."""
+        self.chunk.barriers.arrive_early(self, number)
+
+    def vote(self, number: Plain, predicate: Plain) -> None:
+        """The predicates that the lanes bring to the barrier of `bar.red`."""
+        self.chunk.votes.vote(self, number, predicate)
+
+    def votes(self, number: Plain, operation: str) -> np.ndarray:
+        """The result of `bar.red`, behind the barrier."""
+        return self.chunk.votes.result(self, number, operation)
+
+    def environment(self, number: int) -> np.uint32:
+        """`%envreg<number>`."""
+        launch = self.chunk.launch
+        return grid_sync.environment(launch.memory, launch.cooperative, number)
 
     # -- warps ----------------------------------------------------------------
 

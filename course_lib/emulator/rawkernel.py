@@ -84,7 +84,8 @@ class RawKernel:
         from .run import launch
 
         grid3, block3, parameters, dynamic = self.prepare(grid, block, args, shared_mem)
-        launch(self.program, grid3, block3, parameters, dynamic, names=self.parameter_names)
+        names, cooperative = self.parameter_names, self.enable_cooperative_groups
+        launch(self.program, grid3, block3, parameters, dynamic, names=names, cooperative=cooperative)
 
     def prepare(
         self, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from . import grid_sync
 from .asynchronous import Copies
 from .barriers import Barriers
 from .divergence import join, split
@@ -22,12 +23,15 @@ from .fragment import Fragment
 from .hazards import HazardLog, SharedShadow
 from .lanes import Geometry, LaneSet
 from .memory import GlobalMemory, Region, poisoned
+from .stack import check_depth
 from .tally import Tally
+from .votes import BarrierVotes
 
 if TYPE_CHECKING:
     from .program import Block, Program
 
 CHUNK_LANES = 32_768
+CHUNK_BYTES = 128 << 20
 STEP_BUDGET = 1_000_000
 SPIN_PATIENCE = 64
 
@@ -49,7 +53,7 @@ class Launch:
     """One kernel launch: memory map, parameters, limits and what is being observed."""
 
     def __init__(self, program: Program, geometry: Geometry, parameters: list, shared_mem: int, names: list[str],
-                 widths: dict[int, int] | None, step_budget: int) -> None:  # fmt: skip
+                 widths: dict[int, int] | None, step_budget: int, cooperative: bool = False) -> None:  # fmt: skip
         observe = widths is not None
         self.program = program
         self.geometry = geometry
@@ -63,6 +67,7 @@ class Launch:
         self.printed, self.print_cut = 0, False
         self.steps_left = step_budget
         self.step_budget = step_budget
+        self.cooperative = cooperative
 
     def _pack(self, parameters: list, names: list[str]) -> bytes:
         declared = self.program.parameters
@@ -104,6 +109,7 @@ class Chunk:
         self.ready = [Fragment(self, lanes, list(self.program.initial_registers), self.program.entry_block)]
         self.barriers = Barriers(self)
         self.copies = Copies(self)
+        self.votes = BarrierVotes(self)
 
     # -- scheduling -----------------------------------------------------------
 
@@ -235,15 +241,31 @@ class Chunk:
             self.ready.append(split(fragment, index == choice, pc, *self.live(fragment, pc)))
         return False
 
-    def barrier(self, fragment: Fragment, block: Block, which: tuple[int, int | None]) -> bool:
-        """`bar.sync`."""
-        if self.barriers.arrive(fragment, *which):
+    def barrier(self, fragment: Fragment, block: Block, which: tuple) -> bool:
+        """`bar.sync`; `which` are the barrier's number and the number of threads (or None), as register values."""
+        number, count = which
+        if np.ndim(number) or np.ndim(count):
+            return self._different_barriers(fragment, block, number, count)
+        if self.barriers.arrive(fragment, int(number), None if count is None else int(count)):
             fragment.pc = block.following
             return True
         return False
 
+    def _different_barriers(self, fragment: Fragment, block: Block, number, count) -> bool:
+        """Lanes wait at barriers of their own: the fragment is split by barrier."""
+        number = np.broadcast_to(number, fragment.lanes.shape)
+        count = np.full(fragment.lanes.shape, -1) if count is None else np.broadcast_to(count, fragment.lanes.shape)
+        for one, threads in {(int(a), int(b)) for a, b in zip(number.ravel(), count.ravel(), strict=True)}:
+            mask = (number == one) & (count == threads)
+            part = split(fragment, mask, fragment.pc, *self.live(fragment, block.following))
+            if self.barriers.arrive(part, one, None if threads < 0 else threads):
+                part.pc = block.following
+                self.ready.append(part)
+        return False
+
     def call(self, fragment: Fragment, block: Block, _: object) -> bool:
         """Enter a device function: fresh registers, arguments copied over."""
+        check_depth(fragment)
         callee = block.callee
         registers = list(self.program.initial_registers)
         for source, destination in block.arguments:
@@ -269,7 +291,8 @@ class Chunk:
 
     def trap(self, fragment: Fragment, block: Block, _: object) -> bool:
         """`trap`: the kernel asked to be aborted."""
-        raise EmulatorError(f"{self.program.kernel}, line {block.line}: the kernel executed trap")
+        advice = grid_sync.advice(self.program, self.launch.cooperative)
+        raise EmulatorError(f"{self.program.kernel}, line {block.line}: the kernel executed trap{advice}")
 
     # -- observing ------------------------------------------------------------
 
@@ -301,18 +324,20 @@ class Chunk:
 
 def launch(program: Program, grid: tuple[int, int, int], block: tuple[int, int, int], parameters: list,
            shared_mem: int = 0, *, observe: dict[int, int] | None = None, step_budget: int = STEP_BUDGET,
-           seed: int | None = None, names: list[str] | None = None) -> Launch:  # fmt: skip
+           seed: int | None = None, names: list[str] | None = None, cooperative: bool = False) -> Launch:  # fmt: skip
     """Run a kernel to its end.
 
     `parameters`: per kernel parameter the raw bytes of its exact size, or a NumPy array, passed as a
     pointer to its first element and changed in place. `shared_mem`: dynamic shared memory in bytes.
     `observe` turns counters and hazard checks on; they are in the returned `Launch`. It is the table of
     `merged.sass_widths`, empty where every access is counted as the PTX has it. `seed` shuffles
-    the order of blocks; `names` are the parameters' names for messages. Raises MemoryAccessError, DeadlockError, StepBudgetError.
+    the order of blocks; `names` are the parameters' names for messages; `cooperative` allows a barrier of
+    the whole grid. Raises MemoryAccessError, DeadlockError, StepBudgetError.
     """
     geometry = Geometry(grid, block)
-    running = Launch(program, geometry, parameters, shared_mem, names or [], observe, step_budget)
-    per_chunk = max(1, CHUNK_LANES // geometry.threads)
+    running = Launch(program, geometry, parameters, shared_mem, names or [], observe, step_budget, cooperative)
+    block_bytes = running.shared_size + program.local_size * geometry.threads
+    per_chunk = max(1, min(CHUNK_LANES // geometry.threads, CHUNK_BYTES // max(1, block_bytes)))
     starts = np.arange(0, geometry.blocks, per_chunk)
     if seed is not None:
         starts = np.random.default_rng(seed).permutation(starts)
