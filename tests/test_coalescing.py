@@ -48,7 +48,7 @@ def _close_figures():
 def test_offset(chapter, offset, sectors):
     assert sectors_per_request(chapter["count_offset"](offset)) == sectors
     figure, table = chapter["show_offset"](offset)
-    assert f"OFFSET {offset}: {sectors} sectors" in figure.texts[0].get_text()
+    assert f"OFFSET {offset}, counted: {sectors} sectors" in figure.texts[0].get_text()
     assert f"OFFSET {offset}" in str(table)
 
 
@@ -58,7 +58,7 @@ def test_offset(chapter, offset, sectors):
 def test_stride(chapter, stride, sectors):
     assert sectors_per_request(chapter["count_stride"](stride)) == sectors
     figure, table = chapter["show_stride"](stride)
-    assert f"STRIDE {stride}: {sectors} sectors" in figure.texts[0].get_text()
+    assert f"STRIDE {stride}, counted: {sectors} sectors" in figure.texts[0].get_text()
     assert f"STRIDE {stride}" in str(table)
 
 

@@ -43,7 +43,7 @@ def _launch_saxpy(n: int) -> Launch:
 
 
 def _picture_saxpy() -> Figure:
-    return warp_to_sectors(4 * LANES, title="What one load of x by warp 0 should ask for")
+    return warp_to_sectors(4 * LANES, title="Wanted of one load of x, counted")
 
 
 saxpy_four = Exercise(
@@ -104,13 +104,13 @@ def _launch_columns(rows: int, columns: int) -> Launch:
 def _picture_columns() -> Figure:
     """Row-major habit on a matrix of 64 rows stored by columns: a warp over 8 columns and 4 rows."""
     row, column = LANES // 8, LANES % 8
-    return warp_to_sectors(4 * (column * 64 + row), title="Rows of 8, by habit, 64 rows")
+    return warp_to_sectors(4 * (column * 64 + row), title="By habit, 64 rows, counted")
 
 
 scale_columns = Exercise(
     name="scale_columns",
     task="Multiply column c by factor[c]. Element (row, column) lies at column * rows + row. "
-    "Blocks of 256 threads own 32 rows (blockIdx.x) by 8 columns (blockIdx.y).",
+    "A block owns 32 rows by 8 columns.",
     entry="scale_columns",
     spec=lambda matrix, factor: matrix * factor[:, None],
     launch=_launch_columns,
@@ -158,7 +158,7 @@ def _launch_bodies(n: int) -> Launch:
 
 
 def _picture_bodies() -> Figure:
-    return warp_to_sectors(16 * LANES, width=16, title="One 16-byte load by each lane")
+    return warp_to_sectors(16 * LANES, width=16, title="16 bytes by each lane, counted")
 
 
 split_bodies = Exercise(
