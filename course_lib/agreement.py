@@ -9,7 +9,7 @@ import numpy as np
 from .gpus import DEFAULT
 from .model import ModelledTime, modelled_time, scaled
 from .recorded import Table
-from .sweeps import Point, sweep
+from .sweeps import Point, Sweep, sweep
 from .tables import html_table, text_table
 
 
@@ -76,12 +76,14 @@ _FIXED = ("median_ms", "low_ms", "high_ms", "n", "useful_bytes", "flops")
 def modelled_sweep(name: str, gpu: str = DEFAULT) -> tuple[ModelledTime, ...]:
     """Modelled times of every launch of a recorded sweep, from counts of the small size, scaled up."""
     chosen = sweep(name)
+    return tuple(modelled_point(chosen, point, gpu) for point in chosen.points(chosen.small))
+
+
+def modelled_point(chosen: Sweep, point: Point, gpu: str = DEFAULT) -> ModelledTime:
+    """Modelled time at the recorded size of one launch of the small size."""
     ratio = chosen.size / chosen.small
     counts, blocks, footprint = (ratio**power for power in chosen.growth)
-    return tuple(
-        modelled_time(scaled(_profile(point), counts, blocks, footprint), gpu, cold=not point.warm)
-        for point in chosen.points(chosen.small)
-    )
+    return modelled_time(scaled(_profile(point), counts, blocks, footprint), gpu, cold=not point.warm)
 
 
 def _profile(point: Point):

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..agreement import modelled_sweep
+from ..agreement import modelled_point, modelled_sweep
 from ..emulator import RawKernel
 from ..evidence import recording
 from ..gpus import DEFAULT, device, names
+from ..kernels import OPTIONS
 from ..pictures import Series, warp_to_banks
 from ..pictures import sweep as draw_sweep
 from ..profile import as_emulated, profile
@@ -69,7 +70,7 @@ def padding_view(kernel: Any) -> Callable[[int], tuple[Figure, str]]:
     """
 
     def show_padding(padding: int = 1) -> tuple[Figure, str]:
-        compiled = RawKernel(kernel.code, kernel.name, options=(f"-DPAD={padding}",))
+        compiled = RawKernel(kernel.code, kernel.name, options=(*OPTIONS, f"-DPAD={padding}"))
         given = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
         p = profile(compiled, (2, 2), (32, 8), (np.zeros_like(given), given, np.int32(64)))
         row = 32 + padding
@@ -113,17 +114,20 @@ def _padding_row(gpu: Any, label: str) -> list[Cell]:
 def offset_times() -> Figure:
     """Time of 1,024 loads per thread over OFFSET: modelled, recorded and, with a GPU here, measured."""
     chosen = sweep("bank_offset")
-    numbered = [(i, p) for i, p in enumerate(chosen.points(chosen.size)) if p.columns["access"] == "load"]
-    offsets = [point.columns["offset"] for _, point in numbered]
-    modelled = modelled_sweep("bank_offset")
-    series = [Series("modelled", offsets, [modelled[i].ms for i, _ in numbered], "", DEFAULT)]
+    small, large = (
+        [point for point in chosen.points(size) if point.columns["access"] == "load"]
+        for size in (chosen.small, chosen.size)
+    )
+    offsets = [point.columns["offset"] for point in small]
+    modelled = [modelled_point(chosen, point).ms for point in small]
+    series = [Series("modelled", offsets, modelled, where=DEFAULT)]
     table = recording("bank_offset")
     if table is not None:
         rows = table.where(access="load")
         low, high = rows["low_ms"], rows["high_ms"]
-        series.append(Series("recorded", rows["offset"], rows.ms, "", DEFAULT, low, high))
+        series.append(Series("recorded", rows["offset"], rows.ms, where=DEFAULT, low=low, high=high))
     if _on_gpu():
-        times = [measured(point) for _, point in numbered]
+        times = [measured(point) for point in large]
         low, high = [t.low_ms for t in times], [t.high_ms for t in times]
         series.append(Series("measured", offsets, [t.ms for t in times], "", device().name, low, high))
     title = "1,024 shared loads by each thread, 2 blocks of 1,024 threads per SM"
