@@ -128,12 +128,12 @@ def mad_hi_sat(a, b, c):
     return saturate_s32(np.add(mul_hi(a, b), c, dtype=np.int64))
 
 
-@instruction("min.relu.s32", "s32 <- s32 s32")
+@instruction("min.relu.s32 min.s32.relu", "s32 <- s32 s32")
 def min_relu(a, b):
     return np.maximum(np.minimum(a, b), 0)
 
 
-@instruction("max.relu.s32", "s32 <- s32 s32")
+@instruction("max.relu.s32 max.s32.relu", "s32 <- s32 s32")
 def max_relu(a, b):
     return np.maximum(np.maximum(a, b), 0)
 

@@ -1,4 +1,4 @@
-"""Bytes and halves inside a 32-bit word: prmt, dp4a, dp2a."""
+"""Bytes and halves inside a 32-bit word: prmt, dp4a, dp2a; add, min and max of two 16-bit integers."""
 
 import numpy as np
 
@@ -66,3 +66,23 @@ for _a in ("u32", "s32"):
             instruction(f"dp2a.{_half}.{_a}.{_b}", _signature)(
                 lambda a, b, c, s=_signs, i=_from: _dot(a, b, c, s, (16, 8), i)
             )
+
+
+def _on_halves(function, code):
+    """A function of 16-bit integers as one of 32-bit registers that hold two each."""
+    dtype = np.dtype(f"{'u' if code[0] == 'u' else 'i'}2")
+
+    def both(*words):
+        pairs = [np.asarray(word, order="C")[..., None].view(dtype) for word in words]
+        return function(*pairs).astype(dtype, copy=False).view(np.uint32)[..., 0][()]
+
+    return both
+
+
+for _code in ("u16x2", "s16x2"):
+    for _name, _function in (("add", np.add), ("min", np.minimum), ("max", np.maximum)):
+        instruction(f"{_name}.{_code}", "u32 <- u32 u32")(_on_halves(_function, _code))
+for _name, _function in (("min", np.minimum), ("max", np.maximum)):
+    instruction(f"{_name}.relu.s16x2 {_name}.s16x2.relu", "u32 <- u32 u32")(
+        _on_halves(lambda a, b, function=_function: np.maximum(function(a, b), 0), "s16x2")
+    )

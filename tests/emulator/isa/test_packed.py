@@ -1,4 +1,4 @@
-"""Bytes in words: prmt, dp4a, dp2a and the video instructions."""
+"""Bytes in words: prmt, dp4a, dp2a, the video instructions, pairs of 16-bit integers."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,29 @@ def test_dot_products(run, a_type, b_type):
         ("vabsdiff.u32.s32.s32", -5, 7, 12),
         ("vmin.s32.u32.s32", 3, -1, -1),
         ("vmax.u32.s32.s32.sat", -3, -1, 0),
+        ("add.u16x2", 0xFFFF0001, 0x00020003, 0x00010004),
+        ("add.s16x2", 0x7FFFFFFF, 0x00010001, 0x80000000),
+        ("min.u16x2", 0xFFFF0001, 0x00020003, 0x00020001),
+        ("min.s16x2", 0xFFFF0001, 0x00020003, 0xFFFF0001),
+        ("max.s16x2.relu", 0xFFFF0001, 0xFFFE0003, 0x00000003),
     ],
 )
-def test_video(run, opcode, a, b, expected):
+def test_video_and_pairs_of_integers(run, opcode, a, b, expected):
     assert run(opcode, a, b) == expected
+
+
+@pytest.mark.parametrize(
+    ("opcode", "a", "b", "c", "expected"),
+    [
+        ("vadd4.u32.u32.u32", 0xFF010203, 0x01010101, 9, 0x00020304),
+        ("vadd4.u32.u32.u32.sat", 0xFF010203, 0x02010101, 0, 0xFF020304),
+        ("vsub2.s32.s32.s32.sat", 0x80000005, 0x00010007, 0, 0x8000FFFE),
+        ("vabsdiff4.u32.u32.u32", 0x01FF1020, 0x02001010, 0, 0x01FF0010),
+        ("vabsdiff4.u32.u32.u32.add", 0x01FF1020, 0x02001010, 1000, 1000 + 1 + 255 + 16),
+        ("vabsdiff4.u32.s32.s32.add", 0x01FF1020, 0x02001010, 1000, 1000 + 1 + 1 + 16),
+        ("vmax2.s32.s32.s32", 0xFFFF0001, 0x00008000, 0, 0x00000001),
+    ],
+)
+def test_video_in_parts(run, opcode, a, b, c, expected):
+    assert run(opcode, a, b, c) == expected
+    assert run(opcode, [a, a], b, [c, c]).tolist() == [expected] * 2
