@@ -30,7 +30,7 @@ def integer_to_integer(source, target, sat):
         a = a.astype(source, copy=False)
         if sat:
             a = np.clip(a, source.type(low), source.type(high))
-        return a.astype(target).astype(result)
+        return a.astype(target).astype(result, copy=False)
 
     return convert
 

@@ -106,9 +106,8 @@ for _name, _decide in (
 def match_any(active, a, members):
     """Members whose value equals the lane's own, as a lane mask."""
     a = np.broadcast_to(a, active.shape)
-    equal = (a[:, :, None] == a[:, None, :]) & active[:, None, :]
-    bits = np.packbits(equal, axis=2, bitorder="little").view("<u4")[:, :, 0].astype(np.uint32)
-    return bits & members, _outsiders(active, members)
+    equal = [lane_bits((a == a[:, lane : lane + 1]) & active) for lane in range(32)]
+    return np.concatenate(equal, axis=1) & members, _outsiders(active, members)
 
 
 def match_all(active, a, members):
