@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numpy as np
-
 from . import emit_control, emit_memory, emit_moves, emit_tensor  # noqa: F401 - registers what they emit
 from .block_code import FunctionScope, block_code
 from .blocks import CARRY, RawBlock, address_registers, callee, live_in, reads_writes, split_blocks
@@ -13,10 +11,10 @@ from .calls import lower_parameters, passed
 from .emit import RUNTIME
 from .errors import UnsupportedError
 from .isa.table import DTYPES
-from .layout import Layout, lay_out
+from .layout import Layout, initial_bytes, lay_out, static_addresses, static_variables
 from .opcodes import family
 from .program import Block, Program
-from .ptx import SIZES, Function, Instruction, Module, Reg, Sym, Variable
+from .ptx import SIZES, Function, Instruction, Module, Reg, Sym
 from .ptx_module import parse
 from .run import Chunk
 from .storage import register_type
@@ -54,7 +52,7 @@ def _reachable(module: Module, entry: Function) -> list[Function]:
 
 class _Loader:
     def __init__(self, module: Module, functions: list[Function]) -> None:
-        self.functions = functions
+        self.module, self.functions = module, functions
         self.entry = functions[0].name
         self.by_name = {function.name: function for function in functions}
         self.layout: Layout = lay_out(module, functions)
@@ -88,7 +86,9 @@ class _Loader:
     def _finish(self) -> Program:
         entry, layout = self.functions[0], self.layout
         types = [register_type(f.registers[register]) for f in self.functions for register in f.registers]
-        variables = {v.name: v for v in layout.variables if v.space in ("global", "const")}
+        statics = static_variables(self.module, self.functions)
+        used = {v.name for v in layout.variables}
+        addresses = static_addresses(statics)
         return Program(
             kernel=self.entry,
             parameters=entry.parameters,
@@ -100,9 +100,10 @@ class _Loader:
             local_size=layout.local_size,
             recursive=layout.recursive,
             shared_grain=self._grain(),
-            variables=variables,
+            variables={v.name: v for v in statics if v.name in used},
             directives=entry.directives,
-            buffers={name: _initial(variable) for name, variable in variables.items()},
+            addresses=addresses,
+            buffers={v.name: initial_bytes(v, addresses) for v in statics},
             python_source="\n".join(self.source),
         )
 
@@ -195,7 +196,3 @@ def _label(function: Function, labels: dict[str | None, int], name: str) -> int:
     if name not in labels:
         raise UnsupportedError(f"{function.name}: a branch to {name}, which is no label, is not emulated")
     return labels[name]
-
-
-def _initial(variable: Variable) -> np.ndarray:
-    return np.frombuffer(variable.data or bytes(variable.size), np.uint8).copy()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from .blocks import callee
+from .memory import STATIC_START, behind
 from .opcodes import family
 from .ptx import Function, Instruction, Mem, Module, Operand, Sym, Variable, Vec
 
@@ -17,7 +20,7 @@ STACK_GRAIN = 1024
 
 @dataclass
 class Layout:
-    """Offsets of all variables that a kernel can reach.
+    """Offsets of all variables that a kernel can reach; `variables` are those it uses.
 
     `local` maps each function to the variables in its frame, `frames` to the bytes of the frame, and
     `local_size` is what a thread needs: the deepest chain of calls, or STACK_GRAIN for recursion.
@@ -73,9 +76,9 @@ def _names(operand: Operand) -> list[str]:
 
 
 def _with_targets(variables: list[Variable], used: set[str]) -> list[Variable]:
-    """Variables used, those that initial values point to, and all global ones (the host may ask for them)."""
+    """Variables used, and those that their initial values point to."""
     by_name = {variable.name: variable for variable in variables}
-    kept = {name for name, v in by_name.items() if name in used or v.space in ("global", "const")}
+    kept = {name for name in by_name if name in used}
     waiting = list(kept)
     while waiting:
         for _, name, _ in by_name[waiting.pop()].pointers:
@@ -130,3 +133,30 @@ def _deepest(
         return None
     below = [_deepest(other, calls, frames, (*path, name)) for other in calls[name]]
     return None if None in below else frames[name] + max(below, default=0)
+
+
+# -- global and constant variables -------------------------------------------------
+
+
+def static_variables(module: Module, functions: list[Function]) -> list[Variable]:
+    """Every global and constant variable of the module, and those declared in `functions`."""
+    everything = [*module.variables.values(), *(v for f in functions for v in f.variables)]
+    return [variable for variable in everything if variable.space in ("global", "const")]
+
+
+def static_addresses(variables: list[Variable]) -> dict[str, int]:
+    """Their addresses: equal in every launch of every kernel of the module, so pointers to them stay good."""
+    found, start = {}, STATIC_START
+    for variable in variables:
+        found[variable.name] = start
+        start = behind(start + variable.size)
+    return found
+
+
+def initial_bytes(variable: Variable, addresses: dict[str, int]) -> np.ndarray:
+    """Initial value. Addresses of functions are 0: calls through pointers are refused at load."""
+    data = np.frombuffer(variable.data or bytes(variable.size), np.uint8).copy()
+    for at, name, offset in variable.pointers:
+        pointer = addresses[name] + offset if name in addresses else 0
+        data[at : at + 8] = np.frombuffer(pointer.to_bytes(8, "little"), np.uint8)
+    return data

@@ -1,8 +1,9 @@
 """The address space: regions of global memory, and the windows of shared and local memory.
 
 Every region starts 512-byte aligned, as CuPy's allocations do, with unmapped guard
-space around it. Shared and local addresses are offsets; adding a window's base makes
-them generic (PTX ISA, "Generic Addressing").
+space around it; variables of a module keep their addresses from launch to launch.
+Shared and local addresses are offsets; adding a window's base makes them generic
+(PTX ISA, "Generic Addressing").
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 GLOBAL_START = 0x7F00_0000_0000
+STATIC_START = 0x7E80_0000_0000
 ALIGNMENT = 512
 GUARD = 1 << 16
 SHARED_WINDOW = 0x7E00_0000_0000
@@ -59,13 +61,19 @@ class GlobalMemory:
         self._parameters: Region | None = None
         self._next = GLOBAL_START
 
-    def add(self, name: str, buffer: np.ndarray, writable: bool = True) -> Region:
+    def add(self, name: str, buffer: np.ndarray, writable: bool = True, space: str = "global") -> Region:
         """Map a one-dimensional uint8 buffer at the next free aligned address."""
-        region = Region(name, self._next, buffer, writable)
+        region = Region(name, self._next, buffer, writable, space)
         self.regions.append(region)
         self.starts.append(region.start)
-        self._next = -(-(region.end + GUARD) // ALIGNMENT) * ALIGNMENT
+        self._next = behind(region.end)
         return region
+
+    def add_variable(self, name: str, start: int, buffer: np.ndarray, space: str) -> None:
+        """Map a variable of the module at its own address; in ascending order, before any array."""
+        region = Region(f"{space} variable {name}", start, buffer, space == "global", space)
+        self.regions.append(region)
+        self.starts.append(start)
 
     def add_array(self, name: str, array: np.ndarray) -> int:
         """Map the memory that owns `array` (once) and return the address of its first element."""
@@ -80,8 +88,8 @@ class GlobalMemory:
     def parameters(self, values: bytes) -> int:
         """Map the kernel's parameters, for kernels that take the address of one; returns their address."""
         if self._parameters is None:
-            self._parameters = self.add("the kernel's parameters", np.frombuffer(values, np.uint8), False)
-            self._parameters.space = "param"
+            buffer = np.frombuffer(values, np.uint8)
+            self._parameters = self.add("the kernel's parameters", buffer, False, "param")
         return self._parameters.start
 
     def is_in(self, space: str, address: np.ndarray | np.generic) -> np.ndarray | np.bool_:
@@ -110,6 +118,11 @@ class GlobalMemory:
     def nearest(self, address: int) -> Region | None:
         """The region whose bounds are closest to `address` (for error messages)."""
         return min(self.regions, key=lambda r: max(r.start - address, address - r.end, 0), default=None)
+
+
+def behind(end: int) -> int:
+    """Where the next region may start after one that ends at `end`."""
+    return -(-(end + GUARD) // ALIGNMENT) * ALIGNMENT
 
 
 def _owner(array: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .memory import GlobalMemory, Region
+from .memory import GlobalMemory
 from .ptx import Instruction, Parameter, Variable
 
 
@@ -56,7 +56,11 @@ class Block:
 
 @dataclass
 class Program:
-    """An entry of a PTX module with every device function it calls."""
+    """An entry of a PTX module with every device function it calls.
+
+    `variables` are the global and constant variables it uses; `addresses` and `buffers` have those of the
+    whole module.
+    """
 
     kernel: str
     parameters: list[Parameter]
@@ -70,6 +74,7 @@ class Program:
     shared_grain: int
     variables: dict[str, Variable]
     directives: dict[str, tuple[int, ...]]
+    addresses: dict[str, int]
     buffers: dict[str, np.ndarray]
     python_source: str
 
@@ -123,14 +128,7 @@ class Program:
     # -- memory ---------------------------------------------------------------
 
     def map_variables(self, memory: GlobalMemory) -> dict[str, int]:
-        """Map the module's global and constant variables; returns their addresses by name."""
-        regions: dict[str, Region] = {}
+        """Map the global and constant variables the kernel uses; returns their addresses by name."""
         for name, variable in self.variables.items():
-            writable = variable.space == "global"
-            regions[name] = memory.add(f"{variable.space} variable {name}", self.buffers[name], writable)
-            regions[name].space = variable.space
-        for name, variable in self.variables.items():
-            for at, target, offset in variable.pointers:
-                address = regions[target].start + offset
-                self.buffers[name][at : at + 8] = np.frombuffer(address.to_bytes(8, "little"), np.uint8)
-        return {name: region.start for name, region in regions.items()}
+            memory.add_variable(name, self.addresses[name], self.buffers[name], variable.space)
+        return self.addresses

@@ -18,7 +18,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+\d+(?:.*inlined_at\s+(\d+)\s+(\d+))?")
+_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
+_LEARNERS_FILE = re.compile(r'\.file\s+(\d+)\s+"(?:[^"]*/)?kernel\.cu"')
 _COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
 _LINE_DIRECTIVES = (".version", ".target", ".address_size", ".file", ".section")
 
@@ -35,10 +36,11 @@ class Token:
 def tokens(text: str) -> list[Token]:
     """All tokens of a PTX text. Raises UnsupportedError at a character PTX does not have."""
     found: list[Token] = []
+    lines = _SourceLines(text)
     for number, line in enumerate(_without_comments(text).split("\n"), 1):
         stripped = line.strip()
         if stripped.startswith((".loc ", ".loc\t")):
-            found.append(Token("loc", _source_line(stripped), number))
+            found.append(Token("loc", lines.of(stripped), number))
         elif not stripped.startswith(_LINE_DIRECTIVES):
             found.extend(_line_tokens(line.rstrip(), number))
     return found
@@ -60,15 +62,31 @@ def _line_tokens(line: str, number: int) -> list[Token]:
     return found
 
 
-def _source_line(directive: str) -> str:
-    """CUDA line of a `.loc`: file 1 is the learner's; code inlined from a header counts at its call."""
-    match = _LOC.match(directive)
-    if match is None:
+class _SourceLines:
+    """CUDA lines of `.loc` directives; code of a header counts at the learner's line that uses it."""
+
+    def __init__(self, text: str) -> None:
+        match = _LEARNERS_FILE.search(text)
+        self.file = match[1] if match else "1"
+        self.callers: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def of(self, directive: str) -> str:
+        """The line, "0" where the directive leads to none of the learner's file."""
+        match = _LOC.match(directive)
+        if match is None:
+            return "0"
+        place, caller = match.groups()[:3], match.groups()[3:]
+        if caller[0] is not None:
+            self.callers[place] = caller
+        else:
+            self.callers.pop(place, None)
+        for _ in range(64):  # inlined calls are never nested deeper; a circle would be endless
+            if place[0] == self.file:
+                return place[1]
+            if place not in self.callers:
+                break
+            place = self.callers[place]
         return "0"
-    file, line, outer_file, outer_line = match.groups()
-    if file == "1":
-        return line
-    return outer_line if outer_file == "1" else "0"
 
 
 class Reader:
