@@ -121,16 +121,18 @@ def offset_times() -> Figure:
     offsets = [point.columns["offset"] for point in small]
     modelled = [modelled_point(chosen, point).ms for point in small]
     series = [Series("modelled", offsets, modelled, where=DEFAULT)]
+    title = "1,024 shared loads by each of 2,048 threads per SM"
     table = recording("bank_offset")
     if table is not None:
         rows = table.where(access="load")
+        ratio = np.array(modelled) / rows.ms
+        title += f" (modelled / recorded: {ratio.min():.2f} to {ratio.max():.2f})"
         low, high = rows["low_ms"], rows["high_ms"]
         series.append(Series("recorded", rows["offset"], rows.ms, where=DEFAULT, low=low, high=high))
     if _on_gpu():
         times = [measured(point) for point in large]
         low, high = [t.low_ms for t in times], [t.high_ms for t in times]
         series.append(Series("measured", offsets, [t.ms for t in times], "", device().name, low, high))
-    title = "1,024 shared loads by each thread, 2 blocks of 1,024 threads per SM"
     return draw_sweep(*series, xlabel="OFFSET", ylabel="time (ms)", title=title)
 
 
