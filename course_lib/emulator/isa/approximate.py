@@ -4,9 +4,11 @@ Hardware promises only error bounds here; the value is computed in float64 and
 rounded once, which lies inside every bound of the ISA. A GPU may differ in the last bits.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
-from .arrays import blend, in_chunks
+from .arrays import Lanes, blend, in_chunks
 from .rounding import flush, quiet, quiet64
 from .table import instruction
 
@@ -22,7 +24,7 @@ FUNCTIONS = {
 }
 
 
-def through_float64(function):
+def through_float64(function: Callable) -> Callable:
     """A float64 function as a float32 one, rounded once."""
     return in_chunks(8192)(lambda x: quiet(function(x.astype(np.float64)).astype(np.float32)))
 
@@ -34,7 +36,7 @@ for _name, _function in FUNCTIONS.items():
         instruction(f"{_name}.approx.ftz.f32", "f32 <- f32")(lambda x, core=_core: flush(core(flush(x))))
 
 
-def divide_approximately(a, b):
+def divide_approximately(a: Lanes, b: Lanes) -> Lanes:
     """a * (1 / b). A divisor above 2**126 has a subnormal reciprocal, taken as 0 (so inf / b is NaN)."""
     quotient = a / b
     huge = (np.absolute(b) > 2.0**126) & np.isfinite(b)

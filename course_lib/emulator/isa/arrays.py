@@ -5,8 +5,10 @@ from functools import wraps
 
 import numpy as np
 
+Lanes = np.ndarray | np.generic  # one element per lane, or the same value in all lanes
 
-def blend(p, a, b):
+
+def blend(p: Lanes, a: Lanes, b: Lanes) -> Lanes:
     """``a`` where ``p`` holds, else ``b``; both of one dtype.
 
     With bit operations: ``numpy.where`` is ten times slower once the mask is irregular.

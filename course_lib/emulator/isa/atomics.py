@@ -5,34 +5,39 @@ Opcodes carry no space, scope or ordering: ``atom.shared.add.u32`` is
 subnormals, on shared memory it does not, so ``atom.global.add.f32`` has its own entry.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
-from .arrays import blend
+from .arrays import Lanes, blend
 from .float32 import add as add_float
 from .float64 import add as add_double
 from .rounding import flush, quiet, quiet64
 from .table import instruction
 
 
-def exchange(old, new):
+def exchange(old: Lanes, new: Lanes) -> Lanes:
+    """The new value, whatever was there."""
     return np.broadcast_arrays(old, new)[1][()]
 
 
-def compare_and_swap(old, expected, new):
+def compare_and_swap(old: Lanes, expected: Lanes, new: Lanes) -> Lanes:
+    """The new value where the old one is as expected."""
     return blend(old == expected, new, old)
 
 
-def increment(old, limit):
+def increment(old: Lanes, limit: Lanes) -> Lanes:
     """Count up to ``limit``, then start at 0."""
     return blend(old >= limit, np.uint32(0), old + np.uint32(1))
 
 
-def decrement(old, limit):
+def decrement(old: Lanes, limit: Lanes) -> Lanes:
     """Count down; from 0 or from above ``limit`` go to ``limit``."""
     return blend((old == 0) | (old > limit), limit, old - np.uint32(1))
 
 
-def atomic(opcode, code, function, operands=1):
+def atomic(opcode: str, code: str, function: Callable, operands: int = 1) -> None:
+    """Register one atomic operation on words of type ``code``."""
     instruction(opcode, f"{code} <- {code}" + f" {code}" * operands, kind="atomic")(function)
 
 
@@ -57,7 +62,7 @@ atomic("atom.global.add.f32", "f32", lambda old, x: flush(quiet(add_float(flush(
 
 
 @instruction("atom.add.f64", "f64 <- f64 f64", kind="atomic")
-def add_f64(old, x):
+def add_f64(old: Lanes, x: Lanes) -> Lanes:
     """NaN operands pass unchanged."""
     total = quiet64(add_double(old, x))
     return blend(np.isnan(x), x, blend(np.isnan(old), old, total))

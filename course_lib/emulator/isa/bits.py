@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from .arrays import blend, in_chunks
+from .arrays import Lanes, blend, in_chunks
 from .table import instruction
 
 for _bits in (16, 32, 64):
@@ -38,7 +38,7 @@ for _side in ("l", "r"):
         instruction(f"shf.{_side}.{_mode}.b32", "u32 <- u32 u32 u32")(_funnel(_side == "l", _mode == "wrap"))
 
 
-def low_mask(count, dtype):
+def low_mask(count: Lanes, dtype: np.dtype) -> Lanes:
     """``count`` low bits set; all of them when count is the width or more."""
     return ~(~np.zeros((), dtype) << count.astype(dtype))
 
@@ -48,7 +48,7 @@ def _field(value, width):
     return value & 255 if width == 32 else value
 
 
-def extract(a, position, length):
+def extract(a: Lanes, position: Lanes, length: Lanes) -> Lanes:
     """bfe: bits [position, position + length) of ``a``, sign-extended for signed types.
 
     Bits past the most significant one read as 0, or as copies of the sign bit.
@@ -62,7 +62,7 @@ def extract(a, position, length):
     return blend(length == 0, a.dtype.type(0), shifted << spare >> spare)
 
 
-def insert(a, b, position, length):
+def insert(a: Lanes, b: Lanes, position: Lanes, length: Lanes) -> Lanes:
     """bfi: ``b`` with ``length`` bits from ``position`` on replaced by the low bits of ``a``."""
     width = 8 * a.dtype.itemsize
     position = _field(position, width).astype(a.dtype)
@@ -70,7 +70,7 @@ def insert(a, b, position, length):
     return b ^ ((b ^ (a << position)) & mask)
 
 
-def reverse(a):
+def reverse(a: Lanes) -> Lanes:
     """brev: the bits in opposite order."""
     width = 8 * a.dtype.itemsize
     for step, mask in ((1, 0x55), (2, 0x33), (4, 0x0F)):
@@ -80,32 +80,34 @@ def reverse(a):
 
 
 @in_chunks(16384)
-def highest_bit(a):
+def highest_bit(a: Lanes) -> Lanes:
     """Position of the most significant 1 of an unsigned array as int32; -1 for 0."""
     # Without the bit below its highest, ``a`` cannot round up to a power of two.
     exponent = (a & ~(a >> 1)).astype(np.float64).view(np.int64) >> 52
     return np.maximum(exponent - 1023, -1).astype(np.int32)
 
 
-def count_leading_zeros(a):
+def count_leading_zeros(a: Lanes) -> Lanes:
+    """clz: zeros above the highest 1; the width for 0."""
     width = 8 * a.dtype.itemsize
     return (width - 1 - highest_bit(a)).astype(np.uint32)
 
 
-def find_bit(a):
+def find_bit(a: Lanes) -> Lanes:
     """bfind: highest bit that differs from the sign (unsigned: highest 1)."""
     if a.dtype.kind == "i":
         a = (a ^ (a >> 8 * a.dtype.itemsize - 1)).view(f"u{a.dtype.itemsize}")
     return highest_bit(a).astype(np.uint32)
 
 
-def find_shift(a):
+def find_shift(a: Lanes) -> Lanes:
     """bfind.shiftamt: the left shift that brings that bit to the top; all ones if none."""
     found = find_bit(a).view(np.int32)
     return blend(found < 0, found, 8 * a.dtype.itemsize - 1 - found).view(np.uint32)
 
 
-def population(a):
+def population(a: Lanes) -> Lanes:
+    """popc: how many bits are 1."""
     return np.bitwise_count(a).astype(np.uint32)
 
 
@@ -123,7 +125,7 @@ for _bits in (32, 64):
 
 
 @instruction("fns.b32", "u32 <- u32 u32 s32")
-def find_nth_set(mask, base, offset):
+def find_nth_set(mask: Lanes, base: Lanes, offset: Lanes) -> Lanes:
     """Position of the |offset|-th 1 at or above (offset < 0: below) ``base``; all ones if none."""
     mask, base, offset = np.broadcast_arrays(mask, base, offset)
     up, left = offset >= 0, np.maximum(np.absolute(offset.astype(np.int64)), 1)
@@ -138,14 +140,14 @@ def find_nth_set(mask, base, offset):
     return position.astype(np.uint32)[()]
 
 
-def bit_mask(a, b, wrap):
+def bit_mask(a: Lanes, b: Lanes, wrap: bool) -> Lanes:
     """bmsk: ``b`` ones from position ``a`` on."""
     if wrap:
         a, b = a & 31, b & 31
     return low_mask(b, np.dtype(np.uint32)) << a
 
 
-def size_extend(a, length, wrap):
+def size_extend(a: Lanes, length: Lanes, wrap: bool) -> Lanes:
     """szext: the low ``length`` bits, extended to 32 with zeros or the sign."""
     length = length & 31 if wrap else np.minimum(length, 32)
     return extract(a, np.uint32(0), length)

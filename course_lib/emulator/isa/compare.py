@@ -4,9 +4,11 @@ Ordered float comparisons are false when an operand is NaN, the unordered ones
 (``ltu`` ...) true. ``lo ls hi hs`` are the unsigned spellings of ``lt le gt ge``.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
-from .arrays import blend
+from .arrays import Lanes, blend
 from .rounding import flush
 from .table import DTYPES, instruction
 
@@ -20,20 +22,23 @@ def _not(compare):
     return lambda a, b: np.logical_not(compare(a, b))
 
 
-def not_equal(a, b):
+def not_equal(a: Lanes, b: Lanes) -> Lanes:
     """Ordered: false for NaN, unlike NumPy's ``!=``."""
     return (a < b) | (a > b)
 
 
-def equal_or_nan(a, b):
+def equal_or_nan(a: Lanes, b: Lanes) -> Lanes:
+    """Unordered: true for NaN."""
     return ~((a < b) | (a > b))
 
 
-def is_number(a, b):
+def is_number(a: Lanes, b: Lanes) -> Lanes:
+    """Neither operand is NaN."""
     return (a == a) & (b == b)
 
 
-def has_nan(a, b):
+def has_nan(a: Lanes, b: Lanes) -> Lanes:
+    """At least one operand is NaN."""
     return (a != a) | (b != b)
 
 
@@ -70,7 +75,7 @@ def _flushing(compare):
     return lambda a, b: compare(flush(a), flush(b))
 
 
-def register_setp(name, suffix, code, compare):
+def register_setp(name: str, suffix: str, code: str, compare: Callable) -> None:
     """setp.CMP and setp.CMP.BOOL for one operand type."""
     instruction(f"setp.{name}.{suffix}", f"pred <- {code} {code}")(compare)
     for combine, operator in COMBINE.items():

@@ -4,8 +4,11 @@ Function operands and results follow the instruction types; an 8-bit result come
 in 16 bits, extended by its sign. Rules: section "cvt" of the PTX ISA.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
+from .arrays import Lanes
 from .rounding import MODES, SCALE, direct, flush, flush_rounded, narrow, quiet, saturate, two_sum
 from .table import DTYPES, instruction
 
@@ -13,12 +16,12 @@ INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
 TO_INTEGRAL = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
-def holder(code):
+def holder(code: str) -> str:
     """Type code of the register that takes a result: 8-bit values live in 16 bits."""
     return code[0] + "16" if code in ("u8", "s8") else code
 
 
-def integer_to_integer(source, target, sat):
+def integer_to_integer(source: str, target: str, sat: bool) -> Callable:
     """Truncate or extend; with ``sat`` clamp to the target's range first."""
     source, target, result = DTYPES[source], DTYPES[target], DTYPES[holder(target)]
     low, high = (
@@ -35,13 +38,13 @@ def integer_to_integer(source, target, sat):
     return convert
 
 
-def exact_pair(a):
+def exact_pair(a: Lanes) -> tuple[Lanes, Lanes]:
     """A 64-bit integer as an unevaluated float64 sum."""
     high, low = (a >> 32).astype(np.float64) * 2.0**32, (a & 0xFFFFFFFF).astype(np.float64)
     return two_sum(high, low)
 
 
-def integer_to_float(source, target, mode):
+def integer_to_float(source: str, target: str, mode: str) -> Callable:
     """One rounding in ``mode``."""
     source, target = DTYPES[source], DTYPES[target]
 
@@ -59,7 +62,7 @@ def integer_to_float(source, target, mode):
     return convert
 
 
-def float_to_integer(target, nan_is_zero):
+def float_to_integer(target: str, nan_is_zero: bool) -> Callable:
     """Clamp an already integral float to ``target``; NaN gives 0 or the top bit alone (ISA, "cvt")."""
     target_type, result = DTYPES[target], DTYPES[holder(target)]
     low, high = np.iinfo(target_type).min, np.iinfo(target_type).max
@@ -117,7 +120,7 @@ def _with_modifiers(prefix, types, function):
         instruction(f"{prefix}.ftz.sat.{types}", signature)(lambda a: saturate(flushed(a)))
 
 
-def widen(a):
+def widen(a: Lanes) -> Lanes:
     """f32 to f64, exact."""
     return a.astype(np.float64)
 

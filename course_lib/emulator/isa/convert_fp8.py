@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .arrays import Lanes
 from .formats import F16, halves, join
 from .half import relu
 from .table import instruction
@@ -27,7 +28,7 @@ E4M3 = Eight("e4m3", 3, -6, 0x7E)
 E5M2 = Eight("e5m2", 2, -14, 0x7B)
 
 
-def encode(x, form: Eight):
+def encode(x: Lanes, form: Eight) -> Lanes:
     """float to 8-bit codes (uint16), nearest even, saturating."""
     size = np.minimum(np.absolute(x.astype(np.float64)), 2.0**20)
     _, exponent = np.frexp(size)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .arrays import blend
+from .arrays import Lanes, blend
 from .convert import INTEGERS, TO_INTEGRAL, exact_pair, float_to_integer, holder, widen
 from .formats import BF16, F16, FORMATS, join
 from .half import relu
@@ -100,7 +100,8 @@ def _register_same(form):
 
 
 @instruction("cvt.sat.f16.f16", "f16 <- f16")
-def saturate_f16(a):
+def saturate_f16(a: Lanes) -> Lanes:
+    """Clamp to [0, 1]; NaN becomes +0."""
     return F16.round(saturate(F16.value(a)))
 
 
@@ -115,7 +116,7 @@ for _mode in MODES:
 
 
 @instruction("cvt.rna.tf32.f32", "u32 <- f32")
-def to_tf32(a):
+def to_tf32(a: Lanes) -> Lanes:
     """Round to 10 fraction bits, ties away from zero; the 13 low bits become 0."""
     bits = a.view(np.uint32)
     rounded = (bits + np.uint32(1 << 12)) & ~np.uint32(0x1FFF)

@@ -4,10 +4,13 @@ The slow path: right for every operand and mode, and called only for lanes that
 the error-free transforms of ``float64`` cannot handle.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import copysign, inf, isfinite, isqrt, nextafter
 
 import numpy as np
+
+from .arrays import Lanes
 
 LARGEST = 1.7976931348623157e308
 
@@ -42,6 +45,7 @@ def fma(a: float, b: float, c: float, mode: str) -> float:
 
 
 def multiply(a: float, b: float, mode: str) -> float:
+    """a * b with one rounding."""
     product = a * b
     if not (isfinite(a) and isfinite(b)) or not a or not b:
         return product
@@ -68,7 +72,7 @@ def square_root(a: float, mode: str) -> float:
     return round_fraction(value / 2**1200 / (1 if root * root == square else 2), mode)
 
 
-def each_lane(function, mode, *operands):
+def each_lane(function: Callable, mode: str, *operands: Lanes) -> Lanes:
     """Apply a scalar function to broadcast float64 operands."""
     operands = np.broadcast_arrays(*operands)
     lanes = [function(*values, mode) for values in zip(*(x.ravel().tolist() for x in operands), strict=True)]

@@ -6,7 +6,7 @@ through float64 with an exact error term. ``.ftz`` flushes operands and results.
 
 import numpy as np
 
-from .arrays import blend, in_chunks
+from .arrays import Lanes, blend, in_chunks
 from .rounding import (
     MODES,
     NAN32,
@@ -25,7 +25,8 @@ from .table import instruction
 F64 = np.float64
 
 
-def add(a, b, mode="rn"):
+def add(a: Lanes, b: Lanes, mode: str = "rn") -> Lanes:
+    """a + b rounded once in ``mode``."""
     if mode == "rn":
         return a + b
     a, b = a.astype(F64), b.astype(F64)
@@ -33,29 +34,33 @@ def add(a, b, mode="rn"):
     return narrow(sum_sign(s, a, b, mode), mode, error=e)
 
 
-def subtract(a, b, mode="rn"):
+def subtract(a: Lanes, b: Lanes, mode: str = "rn") -> Lanes:
+    """a - b rounded once."""
     return a - b if mode == "rn" else add(a, -b, mode)
 
 
-def multiply(a, b, mode="rn"):
+def multiply(a: Lanes, b: Lanes, mode: str = "rn") -> Lanes:
+    """a * b rounded once; the product is exact in float64."""
     return a * b if mode == "rn" else narrow(np.multiply(a, b, dtype=F64), mode)
 
 
-def divide(a, b, mode="rn"):
+def divide(a: Lanes, b: Lanes, mode: str = "rn") -> Lanes:
     """The float64 quotient is never close enough to a float32 to mislead the second rounding."""
     return a / b if mode == "rn" else narrow(np.divide(a, b, dtype=F64), mode)
 
 
-def reciprocal(a, mode="rn"):
+def reciprocal(a: Lanes, mode: str = "rn") -> Lanes:
+    """1 / a rounded once."""
     return divide(np.float32(1), a, mode)
 
 
-def square_root(a, mode="rn"):
+def square_root(a: Lanes, mode: str = "rn") -> Lanes:
+    """The square root rounded once."""
     return np.sqrt(a) if mode == "rn" else narrow(np.sqrt(a, dtype=F64), mode)
 
 
 @in_chunks(16384)
-def fma(a, b, c, mode="rn"):
+def fma(a: Lanes, b: Lanes, c: Lanes, mode: str = "rn") -> Lanes:
     """a * b + c rounded once. The product is exact in float64, the sum nearly always."""
     c = c.astype(F64)
     product = a.astype(F64) * b
@@ -140,13 +145,13 @@ def _pick(chosen, a, b, both):
     return blend(zero & (a == b), signed, chosen)
 
 
-def minimum(a, b):
+def minimum(a: Lanes, b: Lanes) -> Lanes:
     """The smaller one; the other one when one is NaN; -0 < +0."""
     a, b = quiet(a), quiet(b)  # fmin and fmax may treat a signalling NaN as a value to keep
     return _pick(np.fmin(a, b), a, b, np.bitwise_or)
 
 
-def maximum(a, b):
+def maximum(a: Lanes, b: Lanes) -> Lanes:
     """The larger one; the other one when one is NaN; +0 > -0."""
     a, b = quiet(a), quiet(b)
     return _pick(np.fmax(a, b), a, b, np.bitwise_and)
@@ -178,6 +183,6 @@ for _name, _function in (("neg", np.negative), ("abs", np.absolute)):
 
 
 @instruction("copysign.f32", "f32 <- f32 f32")
-def copysign(a, b):
+def copysign(a: Lanes, b: Lanes) -> Lanes:
     """The magnitude of ``b`` with the sign of ``a``."""
     return np.copysign(b, a)

@@ -7,7 +7,7 @@ error-free transforms where the exponents allow it, ``exact`` elsewhere.
 import numpy as np
 
 from . import exact
-from .arrays import blend, in_chunks
+from .arrays import Lanes, blend, in_chunks
 from .rounding import MODES, direct, quiet64, sum_sign, to_odd, two_product, two_sum
 from .table import instruction
 
@@ -51,7 +51,7 @@ def _fuse(a, b, c):
 
 
 @in_chunks(8192)
-def fma(a, b, c, mode="rn"):
+def fma(a: Lanes, b: Lanes, c: Lanes, mode: str = "rn") -> Lanes:
     """a * b + c rounded once."""
     if mode != "rn":
         return _mend(a * b + c, np.True_, a, b, c, mode)
@@ -72,7 +72,8 @@ def _mend(result, slow, a, b, c, mode):
     return result[()]
 
 
-def add(a, b, mode="rn"):
+def add(a: Lanes, b: Lanes, mode: str = "rn") -> Lanes:
+    """a + b rounded once in ``mode``."""
     if mode == "rn":
         return a + b
     s, e = two_sum(a, b)
@@ -80,23 +81,28 @@ def add(a, b, mode="rn"):
     return direct(sum_sign(s, a, b, mode), excess, mode)
 
 
-def subtract(a, b, mode="rn"):
+def subtract(a: Lanes, b: Lanes, mode: str = "rn") -> Lanes:
+    """a - b rounded once."""
     return a - b if mode == "rn" else add(a, -b, mode)
 
 
-def multiply(a, b, mode="rn"):
+def multiply(a: Lanes, b: Lanes, mode: str = "rn") -> Lanes:
+    """a * b rounded once."""
     return a * b if mode == "rn" else exact.each_lane(exact.multiply, mode, a, b)
 
 
-def divide(a, b, mode="rn"):
+def divide(a: Lanes, b: Lanes, mode: str = "rn") -> Lanes:
+    """a / b rounded once."""
     return a / b if mode == "rn" else exact.each_lane(exact.divide, mode, a, b)
 
 
-def reciprocal(a, mode="rn"):
+def reciprocal(a: Lanes, mode: str = "rn") -> Lanes:
+    """1 / a rounded once."""
     return divide(np.float64(1), a, mode)
 
 
-def square_root(a, mode="rn"):
+def square_root(a: Lanes, mode: str = "rn") -> Lanes:
+    """The square root rounded once."""
     return np.sqrt(a) if mode == "rn" else exact.each_lane(exact.square_root, mode, a)
 
 
@@ -139,12 +145,14 @@ def _pick(pick, a, b, both):
 
 
 @instruction("min.f64", "f64 <- f64 f64")
-def minimum(a, b):
+def minimum(a: Lanes, b: Lanes) -> Lanes:
+    """The smaller number; -0 < +0."""
     return _pick(np.fmin, a, b, np.bitwise_or)
 
 
 @instruction("max.f64", "f64 <- f64 f64")
-def maximum(a, b):
+def maximum(a: Lanes, b: Lanes) -> Lanes:
+    """The larger number; +0 > -0."""
     return _pick(np.fmax, a, b, np.bitwise_and)
 
 
@@ -153,6 +161,6 @@ instruction("abs.f64", "f64 <- f64")(lambda a: quiet64(np.absolute(a), a))
 
 
 @instruction("copysign.f64", "f64 <- f64 f64")
-def copysign(a, b):
+def copysign(a: Lanes, b: Lanes) -> Lanes:
     """The magnitude of ``b`` with the sign of ``a``."""
     return np.copysign(b, a)

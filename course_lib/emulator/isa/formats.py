@@ -9,36 +9,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import blend
+from .arrays import Lanes, blend
 from .rounding import narrow, narrow_to_odd
 
 NAN16 = np.uint16(0x7FFF)
 
 
-def f16_value(a):
+def f16_value(a: Lanes) -> Lanes:
     """float16 register to float32, exact."""
     return a.astype(np.float32)
 
 
-def f16_round(x, mode="rn"):
+def f16_round(x: Lanes, mode: str = "rn") -> Lanes:
     """float32 or float64 to float16 with one rounding; NaN is 0x7fff."""
     bits = narrow(x, mode, np.float16).view(np.uint16)
     return blend(np.isnan(x), NAN16, bits).view(np.float16)
 
 
-def f16_flush(a):
+def f16_flush(a: Lanes) -> Lanes:
     """float16 subnormals become zeros of the same sign."""
     bits = a.view(np.uint16)
     tiny = bits & np.uint16(0x7C00) == 0
     return blend(tiny, bits & np.uint16(0x8000), bits).view(np.float16)
 
 
-def bf16_value(a):
+def bf16_value(a: Lanes) -> Lanes:
     """bf16 register (uint16) to float32, exact."""
     return (a.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
-def bf16_round(x, mode="rn"):
+def bf16_round(x: Lanes, mode: str = "rn") -> Lanes:
     """float32 or float64 to a bf16 register (uint16) with one rounding; NaN is 0x7fff."""
     if x.dtype == np.float64:
         x = narrow_to_odd(x)
@@ -70,12 +70,12 @@ BF16 = Format("bf16", "u16", bf16_value, bf16_round)
 FORMATS = (F16, BF16)
 
 
-def halves(word):
+def halves(word: Lanes) -> tuple[Lanes, Lanes]:
     """uint32 -> (low, high) as uint16."""
     return word.astype(np.uint16), (word >> np.uint32(16)).astype(np.uint16)
 
 
-def join(low, high):
+def join(low: Lanes, high: Lanes) -> Lanes:
     """Two 16-bit registers -> uint32."""
     low, high = low.view(np.uint16).astype(np.uint32), high.view(np.uint16).astype(np.uint32)
     return high << np.uint32(16) | low

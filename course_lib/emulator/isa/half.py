@@ -7,7 +7,7 @@ through float64 with its error term.
 import numpy as np
 
 from .approximate import FUNCTIONS
-from .arrays import blend, in_chunks
+from .arrays import Lanes, blend, in_chunks
 from .atomics import atomic
 from .formats import F16, FORMATS, NAN16, f16_flush, f16_round, on_pairs
 from .rounding import quiet, saturate, to_odd, two_sum
@@ -27,7 +27,7 @@ def _product_sum_bf16(a, b, c):
 PRODUCT_SUM = {"f16": _product_sum_f16, "bf16": _product_sum_bf16}
 
 
-def relu(x):
+def relu(x: Lanes) -> Lanes:
     """Negative values and -0 become +0, NaN stays."""
     return blend(x <= 0, x.dtype.type(0), x)
 

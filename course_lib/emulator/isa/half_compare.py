@@ -1,16 +1,18 @@
 """setp and set on f16, bf16 and pairs of them."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .arrays import blend
 from .compare import COMBINE, FLOAT, register_setp
-from .formats import F16, FORMATS, f16_flush, halves, join
+from .formats import F16, FORMATS, Format, f16_flush, halves, join
 from .table import DTYPES, instruction
 
 ONE = {"f16": 0x3C00, "bf16": 0x3F80}  # 1.0
 
 
-def compare_values(form, compare, ftz):
+def compare_values(form: Format, compare: Callable, ftz: bool) -> Callable:
     """A comparison of float32 values as one of 16-bit registers."""
     if ftz:
         return lambda a, b: compare(form.value(f16_flush(a)), form.value(f16_flush(b)))

@@ -6,20 +6,20 @@ the "Integer Arithmetic Instructions" section of the PTX ISA.
 
 import numpy as np
 
-from .arrays import blend, in_chunks
+from .arrays import Lanes, blend, in_chunks
 from .table import DTYPES, instruction
 
 WIDE = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 WORDS = ("u16", "s16", "u32", "s32", "u64", "s64")
 
 
-def mul_wide(a, b, wide):
+def mul_wide(a: Lanes, b: Lanes, wide: np.dtype) -> Lanes:
     """Full product of two 16- or 32-bit integers, in the type of twice the width."""
     return np.multiply(a, b, dtype=wide)
 
 
 @in_chunks(16384)
-def mul_hi(a, b):
+def mul_hi(a: Lanes, b: Lanes) -> Lanes:
     """Upper half of the double-width product, for any integer type."""
     bits = 8 * a.dtype.itemsize
     if bits == 64:
@@ -41,13 +41,13 @@ def _mul_hi_64(a, b):
     return high.view(np.int64) - (a >> 63 & b) - (b >> 63 & a)
 
 
-def saturate_s32(wide):
+def saturate_s32(wide: Lanes) -> Lanes:
     """Clamp a 64-bit integer to the range of s32."""
     return np.clip(wide, -(2**31), 2**31 - 1).astype(np.int32)
 
 
 @in_chunks(8192)
-def divide(a, b):
+def divide(a: Lanes, b: Lanes) -> Lanes:
     """Quotient rounded toward zero. x / 0 has all bits set, as on NVIDIA GPUs."""
     ones = ~np.zeros((), a.dtype)
     if a.dtype.itemsize < 8:  # the float64 quotient never rounds up to the next integer
@@ -66,13 +66,13 @@ def _divide_64(a, b):
     return (size.view(np.int64) ^ sign) - sign
 
 
-def remainder(a, b):
+def remainder(a: Lanes, b: Lanes) -> Lanes:
     """a - b * (a / b): the sign of ``a``. x % 0 has all bits set, too."""
     rest, zero = a - b * divide(a, b), b == 0
     return blend(zero, ~np.zeros((), a.dtype), rest) if zero.any() else rest
 
 
-def distance(a, b):
+def distance(a: Lanes, b: Lanes) -> Lanes:
     """|a - b|, wrapped to the operand width."""
     return np.maximum(a, b) - np.minimum(a, b)
 
@@ -114,27 +114,32 @@ for _code, _wide in WIDE.items():
 
 
 @instruction("add.sat.s32", "s32 <- s32 s32")
-def add_sat(a, b):
+def add_sat(a: Lanes, b: Lanes) -> Lanes:
+    """a + b clamped to s32."""
     return saturate_s32(np.add(a, b, dtype=np.int64))
 
 
 @instruction("sub.sat.s32", "s32 <- s32 s32")
-def sub_sat(a, b):
+def sub_sat(a: Lanes, b: Lanes) -> Lanes:
+    """a - b clamped to s32."""
     return saturate_s32(np.subtract(a, b, dtype=np.int64))
 
 
 @instruction("mad.hi.sat.s32", "s32 <- s32 s32 s32")
-def mad_hi_sat(a, b, c):
+def mad_hi_sat(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+    """The upper half of a * b, plus c, clamped to s32."""
     return saturate_s32(np.add(mul_hi(a, b), c, dtype=np.int64))
 
 
 @instruction("min.relu.s32 min.s32.relu", "s32 <- s32 s32")
-def min_relu(a, b):
+def min_relu(a: Lanes, b: Lanes) -> Lanes:
+    """The smaller one, but at least 0."""
     return np.maximum(np.minimum(a, b), 0)
 
 
 @instruction("max.relu.s32 max.s32.relu", "s32 <- s32 s32")
-def max_relu(a, b):
+def max_relu(a: Lanes, b: Lanes) -> Lanes:
+    """The larger one, but at least 0."""
     return np.maximum(np.maximum(a, b), 0)
 
 
@@ -143,11 +148,12 @@ def _low24(a):
     return ((a << 8) >> 8).astype(f"{a.dtype.kind}8")
 
 
-def mul24_lo(a, b):
+def mul24_lo(a: Lanes, b: Lanes) -> Lanes:
+    """The low 32 bits of the product of the low 24 bits."""
     return (_low24(a) * _low24(b)).astype(a.dtype)
 
 
-def mul24_hi(a, b):
+def mul24_hi(a: Lanes, b: Lanes) -> Lanes:
     """Bits 16 to 47 of the 48-bit product."""
     return (_low24(a) * _low24(b) >> 16).astype(a.dtype)
 
@@ -160,5 +166,6 @@ for _code in ("u32", "s32"):
 
 
 @instruction("mad24.hi.sat.s32", "s32 <- s32 s32 s32")
-def mad24_hi_sat(a, b, c):
+def mad24_hi_sat(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+    """mul24.hi plus c, clamped to s32."""
     return saturate_s32(np.add(mul24_hi(a, b), c, dtype=np.int64))

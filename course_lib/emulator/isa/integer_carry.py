@@ -6,18 +6,19 @@ The carry flag travels as a bool. For subtraction it is the borrow, as in the
 
 import numpy as np
 
+from .arrays import Lanes
 from .integer import mul_hi
 from .table import DTYPES, instruction
 
 
-def add_carry(a, b, carry=False):
+def add_carry(a: Lanes, b: Lanes, carry: Lanes = False) -> tuple[Lanes, Lanes]:
     """a + b + carry for unsigned operands -> (sum, carry out)."""
     partial = a + b
     total = partial + carry
     return total, (partial < a) | (total < partial)
 
 
-def subtract_borrow(a, b, borrow=False):
+def subtract_borrow(a: Lanes, b: Lanes, borrow: Lanes = False) -> tuple[Lanes, Lanes]:
     """a - b - borrow for unsigned operands -> (difference, borrow out)."""
     partial = a - b
     return partial - borrow, (a < b) | ((partial == 0) & borrow)

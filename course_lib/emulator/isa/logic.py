@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .arrays import Lanes
 from .table import instruction
 
 BITS = {"b16": "u16", "b32": "u32", "b64": "u64"}
@@ -12,7 +13,7 @@ instruction("xor.pred", "pred <- pred pred")(np.logical_xor)
 instruction("not.pred", "pred <- pred")(np.logical_not)
 
 
-def cnot(a):
+def cnot(a: Lanes) -> Lanes:
     """C's ``!``: 1 where ``a`` is 0, else 0."""
     return (a == 0).astype(a.dtype)
 
@@ -27,7 +28,7 @@ for _code, _word in BITS.items():
 
 
 @instruction("lop3.b32", "u32 <- u32 u32 u32 u32")
-def lop3(a, b, c, table):
+def lop3(a: Lanes, b: Lanes, c: Lanes, table: Lanes) -> Lanes:
     """Any function of three bits: bit 4a + 2b + c of ``table`` is the result."""
     result = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b), np.shape(c)), np.uint32)
     for row in range(8):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .arrays import blend, in_chunks
+from .arrays import Lanes, blend, in_chunks
 from .table import instruction
 
 
@@ -17,7 +17,7 @@ def _byte(a, b, selector):
 
 @instruction("prmt.b32", "u32 <- u32 u32 u32")
 @in_chunks(16384)
-def permute(a, b, c):
+def permute(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     """Four bytes of {b, a} chosen by the four low nibbles of ``c``."""
     result = _byte(a, b, c & 15)
     for position in (1, 2, 3):
@@ -42,7 +42,7 @@ for _mode, _selectors in PERMUTE_MODES.items():
     )
 
 
-def part(a, signed, bits, i):
+def part(a: Lanes, signed: bool, bits: int, i: int) -> Lanes:
     """The i-th ``bits``-wide field of a 32-bit word, extended to 32 bits."""
     a = a.view(np.int32 if signed else np.uint32)
     return (a << 32 - bits - bits * i >> 32 - bits).view(np.uint32)

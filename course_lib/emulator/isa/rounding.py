@@ -5,9 +5,11 @@ or "rp" (up). Sources: IEEE 754 and the PTX ISA; two_sum and two_product are
 Knuth's and Dekker's; rounding to odd follows Boldo and Melquiond (2008).
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
-from .arrays import blend
+from .arrays import Lanes, blend
 
 MODES = ("rn", "rz", "rm", "rp")
 NAN32 = np.uint32(0x7FFFFFFF).view(np.float32)
@@ -17,7 +19,7 @@ QUIET64 = np.uint64(1 << 51)
 LAST_SUBNORMAL = np.uint32(0x00FFFFFE)  # 2 * bits - 1, sign shifted out; zero wraps to the top
 
 
-def subnormal(x):
+def subnormal(x: Lanes) -> Lanes:
     """True where a float32 is subnormal (zero is not)."""
     bits = x.view(np.uint32)
     doubled = bits + bits
@@ -25,7 +27,7 @@ def subnormal(x):
     return doubled <= LAST_SUBNORMAL
 
 
-def least(x):
+def least(x: Lanes) -> np.uint32:
     """The smallest 2 * |bits| - 1 of a float32 array, where zeros do not count: three cheap passes."""
     bits = x.view(np.uint32)
     doubled = bits + bits
@@ -33,19 +35,19 @@ def least(x):
     return doubled.min(initial=LAST_SUBNORMAL + np.uint32(2))
 
 
-def any_subnormal(x):
+def any_subnormal(x: Lanes) -> bool:
     """Whether a float32 array holds a subnormal."""
     return least(x) <= LAST_SUBNORMAL
 
 
-def flush(x):
+def flush(x: Lanes) -> Lanes:
     """float32 subnormals become zeros of the same sign; ``x`` itself if there are none."""
     if not any_subnormal(x):
         return x
     return blend(subnormal(x), np.copysign(np.float32(0), x), x)
 
 
-def flush_rounded(result, scaled):
+def flush_rounded(result: Lanes, scaled: Callable) -> Lanes:
     """Flush a rounded float32 result as hardware does.
 
     2**-126 is flushed, too, where only the coarse steps of subnormals lifted it there: where
@@ -62,13 +64,13 @@ def flush_rounded(result, scaled):
     return blend(tiny, np.copysign(np.float32(0), result), result)
 
 
-def quiet(x):
+def quiet(x: Lanes) -> Lanes:
     """Every float32 NaN becomes 0x7fffffff, the one NVIDIA GPUs produce."""
     nan = np.isnan(x)
     return blend(nan, NAN32, x) if nan.any() else x
 
 
-def quiet64(x, *operands):
+def quiet64(x: Lanes, *operands: Lanes) -> Lanes:
     """A float64 NaN is that of the last NaN operand, made quiet; 0xfff8000000000000 if there is none."""
     nan = np.isnan(x)
     if not nan.any():
@@ -80,19 +82,19 @@ def quiet64(x, *operands):
     return x
 
 
-def saturate(x):
+def saturate(x: Lanes) -> Lanes:
     """Clamp to [0, 1]; NaN and -0 become +0."""
     return np.fmin(np.fmax(x, x.dtype.type(0)), x.dtype.type(1)) + x.dtype.type(0)
 
 
-def two_sum(a, b):
+def two_sum(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
     """s, e with s = a + b rounded and s + e = a + b exactly, unless s overflows."""
     s = a + b
     other = s - a
     return s, (a - (s - other)) + (b - other)
 
 
-def two_product(a, b):
+def two_product(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
     """p, e with p = a * b rounded and p + e = a * b exactly, for factors and product far from the limits."""
     p = a * b
     big = a * 134217729.0
@@ -103,7 +105,7 @@ def two_product(a, b):
     return p, a_low * b_low - (((p - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
-def to_odd(s, e):
+def to_odd(s: Lanes, e: Lanes) -> Lanes:
     """The sum s + e of ``two_sum`` rounded to odd: rounding that again to fewer bits is exact."""
     bits = s.view(np.int64)
     step = (e.view(np.int64) ^ bits) >> 63 | 1  # away from zero if e has the sign of s
@@ -111,21 +113,21 @@ def to_odd(s, e):
     return (bits + step * (inexact & ~bits & 1)).view(np.float64)
 
 
-def step_down(x, where):
+def step_down(x: Lanes, where: Lanes) -> Lanes:
     """The next lower float at ``where`` (bools)."""
     bits = x.view(f"i{x.dtype.itemsize}")
     sign = bits >> 8 * x.dtype.itemsize - 1
     return (bits - (sign | 1) * where).view(x.dtype)
 
 
-def step_up(x, where):
+def step_up(x: Lanes, where: Lanes) -> Lanes:
     """The next higher float at ``where`` (bools)."""
     bits = x.view(f"i{x.dtype.itemsize}")
     sign = bits >> 8 * x.dtype.itemsize - 1
     return (bits + (sign | 1) * where).view(x.dtype)
 
 
-def direct(nearest, excess, mode):
+def direct(nearest: Lanes, excess: Lanes, mode: str) -> Lanes:
     """Turn a nearest result that lies ``excess`` above the exact value into that of rz, rm or rp."""
     if mode == "rm":
         return step_down(nearest, excess > 0)
@@ -136,7 +138,7 @@ def direct(nearest, excess, mode):
     return (bits - outward).view(nearest.dtype)
 
 
-def narrow(exact, mode, dtype=np.float32, error=None):
+def narrow(exact: Lanes, mode: str, dtype: type = np.float32, error: Lanes | None = None) -> Lanes:
     """float64 (plus ``error``, at most half its last bit) to float32 or float16 with one rounding."""
     if mode == "rn":
         if error is not None:
@@ -149,13 +151,13 @@ def narrow(exact, mode, dtype=np.float32, error=None):
     return direct(nearest, excess, mode)
 
 
-def narrow_to_odd(exact):
+def narrow_to_odd(exact: Lanes) -> Lanes:
     """float64 to float32, rounded to odd."""
     down = narrow(exact, "rz")
     return (down.view(np.uint32) | (down != exact)).view(np.float32)
 
 
-def sum_sign(s, a, b, mode):
+def sum_sign(s: Lanes, a: Lanes, b: Lanes, mode: str) -> Lanes:
     """An exact zero sum of unlike signs is -0 when rounding down."""
     if mode != "rm" or s.all():
         return s

@@ -1,11 +1,11 @@
 """Selection: selp (by a predicate) and slct (by a sign)."""
 
-from .arrays import blend
+from .arrays import Lanes, blend
 from .rounding import flush
 from .table import instruction
 
 
-def choose(a, b, p):
+def choose(a: Lanes, b: Lanes, p: Lanes) -> Lanes:
     """``a`` where ``p`` holds, else ``b``."""
     return blend(p, a, b)
 
@@ -18,7 +18,7 @@ for _code in ("f32", "f64"):
     instruction(f"selp.{_code}", f"{_code} <- {_code} {_code} pred")(choose)
 
 
-def choose_by_sign(a, b, c):
+def choose_by_sign(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     """``a`` where ``c`` >= 0 (-0 counts), else ``b``; NaN gives ``b``."""
     return blend(c >= 0, a, b)
 

@@ -5,15 +5,18 @@ array. Results end with ``undefined``: a (warps, 32) bool array that marks activ
 hardware leaves open (source lane inactive or outside the member mask), or None.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
+from .arrays import Lanes
 from .table import instruction
 
 LANE = np.arange(32, dtype=np.uint32)
 ALL = np.uint32(2**32 - 1)
 
 
-def lane_bits(p):
+def lane_bits(p: Lanes) -> np.ndarray:
     """(warps, 32) bools -> (warps, 1) words, bit i from lane i."""
     return np.packbits(p, axis=1, bitorder="little").view("<u4").astype(np.uint32)
 
@@ -40,7 +43,7 @@ def _index(lane, b, segment, clamp):
     return (lane & segment) | (b & ~segment), lambda source: source <= clamp
 
 
-def shuffle(find_source):
+def shuffle(find_source: Callable) -> Callable:
     """shfl.sync of one mode: (active, a, b, c, members) -> (value, in range, undefined)."""
 
     def move(active, a, b, c, members):
@@ -80,7 +83,7 @@ for _name, _source in (("up", _up), ("down", _down), ("bfly", _butterfly), ("idx
 
 
 @instruction("vote.sync.ballot.b32", "u32 <- pred u32", kind="warp")
-def ballot(active, p, members):
+def ballot(active: np.ndarray, p: Lanes, members: Lanes) -> tuple:
     """Bit i: lane i is active, a member, and its predicate holds."""
     votes = np.broadcast_to(lane_bits(active & p) & members, active.shape)
     return votes, _outsiders(active, members)
@@ -103,14 +106,14 @@ for _name, _decide in (
     instruction(f"vote.sync.{_name}.pred", "pred <- pred u32", kind="warp")(_vote(_decide))
 
 
-def match_any(active, a, members):
+def match_any(active: np.ndarray, a: Lanes, members: Lanes) -> tuple:
     """Members whose value equals the lane's own, as a lane mask."""
     a = np.broadcast_to(a, active.shape)
     equal = [lane_bits((a == a[:, lane : lane + 1]) & active) for lane in range(32)]
     return np.concatenate(equal, axis=1) & members, _outsiders(active, members)
 
 
-def match_all(active, a, members):
+def match_all(active: np.ndarray, a: Lanes, members: Lanes) -> tuple:
     """(mask, agreed): the active members if all hold one value, else 0."""
     same, outsiders = match_any(active, a, members)
     voters = lane_bits(active) & members
@@ -127,7 +130,7 @@ for _bits in (32, 64):
     )
 
 
-def reduce_members(operation, identity):
+def reduce_members(operation: np.ufunc, identity: int) -> Callable:
     """redux.sync: one value over the active members of each lane's mask."""
 
     def reduce(active, a, members):
@@ -161,5 +164,6 @@ for _name, _code, _operation, _identity in (
 
 
 @instruction("activemask.b32", "u32 <- ", kind="warp")
-def active_mask(active):
+def active_mask(active: np.ndarray) -> tuple:
+    """The active lanes as bits."""
     return np.broadcast_to(lane_bits(active), active.shape), None

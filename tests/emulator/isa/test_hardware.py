@@ -121,9 +121,13 @@ def test_lanes(name):
     assert not wrong
 
 
+NOT_RECORDED: set[str] = set()  # instructions added since; each needs tests from another source
+
+
 def test_every_lane_instruction_was_recorded():
     recorded = {opcode for opcode, *_ in CASES}
-    assert {opcode for opcode, entry in TABLE.items() if entry.kind != "warp"} == recorded
+    listed = {opcode for opcode, entry in TABLE.items() if entry.kind != "warp"}
+    assert listed == recorded | NOT_RECORDED
 
 
 def load_warps():
