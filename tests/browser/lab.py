@@ -101,7 +101,7 @@ def outputs(page: Page) -> tuple[str, list[str]]:
 def drag(page: Page, explorer: Locator, pixels: int) -> float:
     """Drag the first slider of an `explore` output and let go; ms until the new picture is shown."""
     handle, picture = explorer.locator(".noUi-handle").first, explorer.locator("img").first
-    handle.scroll_into_view_if_needed()
+    handle.hover()  # scrolls there, and waits until the page has come to rest
     box = handle.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     before = picture.get_attribute("src")
