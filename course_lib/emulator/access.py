@@ -15,7 +15,7 @@ from .scatter import atomic_parts, load_parts, store_parts
 
 if TYPE_CHECKING:
     from .lanes import LaneSet
-    from .run import Chunk
+    from .chunk import Chunk
 
 _WRAP = 1 << 64
 _WINDOWS = (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW))
@@ -151,7 +151,7 @@ class MemoryAccess:
         if region is not None and not region.writable:
             refuse_store(self, address, offset, region.name, site)
         width = dtype.itemsize * len(values)
-        self.chunk.observe(self, place.space, place.address, offset, width, site, True, values[0], region)
+        self.chunk.observe(self, place.space, place.address, offset, width, site, True, values, region)
         for k, value in enumerate(values):
             if type(indices) is int and np.ndim(value) == 0:
                 view[first + indices + k] = value

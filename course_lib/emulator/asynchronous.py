@@ -20,7 +20,7 @@ from .memory import POISON
 from .tally import SiteTally
 
 if TYPE_CHECKING:
-    from .run import Chunk
+    from .chunk import Chunk
 
 WORD, BYTE = np.dtype(np.uint32), np.dtype(np.uint8)
 KIND = "asynchronous copy not waited for"
@@ -93,7 +93,8 @@ class Copies:
         values = _read(fragment, source, source_offset, size, amount, site)
         words = size // 4
         place = fragment._locate("shared", target, target_offset, WORD, words, site)
-        self._observe_store(fragment, target, target_offset, size, site, values[:, 0].reshape(shape))
+        columns = [values[:, k].reshape(shape) for k in range(words)]
+        self._observe_store(fragment, target, target_offset, size, site, columns)
         first = np.broadcast_to(place.indices, shape).ravel() + place.first
         places = first[:, None] + np.arange(words)
         place.view[places] = POISON
@@ -103,14 +104,14 @@ class Copies:
             self.owner[places] = fragment.lanes.lane_threads[:, None] + 1
 
     def _observe_store(
-        self, fragment: Fragment, target: Value, offset: int, size: int, site: int, value: np.ndarray
+        self, fragment: Fragment, target: Value, offset: int, size: int, site: int, values: list
     ) -> None:
         """Count the shared half of the copy; both halves are one instruction."""
         if self.chunk.tally is None:
             return
         counted = self.chunk.tally.sites[site]
         once = counted.requests, counted.lanes
-        self.chunk.observe(fragment, "shared", target, offset, size, site, True, value, None)
+        self.chunk.observe(fragment, "shared", target, offset, size, site, True, values, None)
         counted.requests, counted.lanes = (
             max(once[0], counted.requests - once[0]),
             max(once[1], counted.lanes - once[1]),
@@ -145,17 +146,9 @@ class Copies:
         self.chunk.shared_memory.view(WORD)[copies.places] = copies.values
         if self.owner.size:
             self.owner[copies.places] = 0
-        if self.chunk.shadow is not None:
-            fragment, words = copies.fragment, copies.values.shape[1]
-            self.chunk.shadow.access(
-                fragment,
-                copies.offsets.reshape(fragment.lanes.shape),
-                4 * words,
-                True,
-                self.chunk.program.line(copies.site),
-                copies.values[:, 0].reshape(fragment.lanes.shape),
-                None,
-            )
+        if self.chunk.observer is not None:
+            width = 4 * copies.values.shape[1]
+            self.chunk.observer.copy_arrived(copies.fragment, copies.offsets, width, copies.site)
 
     # -- watching -------------------------------------------------------------
 

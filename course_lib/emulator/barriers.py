@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,69 +12,121 @@ from .errors import DeadlockError
 from .fragment import Fragment
 
 if TYPE_CHECKING:
-    from .run import Chunk
+    from .chunk import Chunk
+
+
+@dataclass(eq=False)
+class Waiting:
+    """A fragment that waits at a barrier; `count`: how many threads the barrier needs (None: the block)."""
+
+    fragment: Fragment
+    barrier: int
+    count: int | None
+
+
+@dataclass
+class Early:
+    """Threads (with the rows of their blocks) that arrived at a barrier without waiting, and when."""
+
+    rows: np.ndarray
+    threads: np.ndarray
+    stamp: int
+
+    def without(self, complete: np.ndarray) -> Early:
+        """Those whose blocks did not complete the barrier."""
+        left = ~complete[self.rows]
+        return Early(self.rows[left], self.threads[left], self.stamp)
 
 
 class Barriers:
-    """The barriers of a chunk of blocks. A barrier is complete when all threads of the block that
-    have not exited (or as many as the instruction names) wait at it."""
+    """The barriers of a chunk of blocks.
+
+    A barrier is complete when all threads of the block that have not exited, or as many as the
+    instruction names, wait at it (PTX ISA, "bar").
+    """
 
     def __init__(self, chunk: Chunk) -> None:
         self.chunk = chunk
         self.live = np.full(chunk.blocks, chunk.geometry.threads, np.int64)
         self.live_total = int(self.live.sum())
-        self.parked: list[tuple[Fragment, int, int | None]] = []
+        self.parked: list[Waiting] = []
         self.skipping: set[int] = set()
-        self.early: dict[int, np.ndarray] = {}
+        self.early: dict[int, list[Early]] = {}
 
     def arrive(self, fragment: Fragment, barrier: int, count: int | None) -> bool:
         """True when the fragment may go on at once; otherwise it is parked."""
         if count is None and not self.parked and not self.early and fragment.lanes.count == self.live_total:
-            self._passed(None)
+            self._completed(None if fragment.covers_blocks else np.unique(fragment.rows_of_lanes()))
             return True
-        self.parked.append((fragment, barrier, count))
+        self.parked.append(Waiting(fragment, barrier, count))
         self.skipping |= self.chunk.program.after_barrier(fragment.pc)
         return False
 
     def arrive_early(self, fragment: Fragment, barrier: np.ndarray | np.generic) -> None:
         """`bar.arrive`: the lanes count as arrived, and go on."""
         numbers = np.broadcast_to(barrier, fragment.lanes.shape).ravel()
+        stamp = self.chunk.observer.arrival() if self.chunk.observer is not None else 0
         for number in np.unique(numbers):
-            rows = fragment.rows_of_lanes()[numbers == number]
-            arrived = np.bincount(rows, minlength=self.chunk.blocks)
-            self.early[int(number)] = self.early.get(int(number), 0) + arrived
+            mine = numbers == number
+            arrived = Early(fragment.rows_of_lanes()[mine], fragment.lanes.lane_threads[mine], stamp)
+            self.early.setdefault(int(number), []).append(arrived)
 
     def exited(self, fragment: Fragment) -> None:
         """Threads that exit no longer count."""
-        self.live -= np.bincount(fragment.rows_of_lanes(), minlength=self.chunk.blocks)
+        self.live -= self._per_block(fragment)
         self.live_total -= fragment.lanes.count
+
+    def _per_block(self, fragment: Fragment) -> np.ndarray:
+        """How many threads of each block of the chunk a fragment holds."""
+        return np.bincount(fragment.rows_of_lanes(), minlength=self.chunk.blocks)
+
+    # -- completing -----------------------------------------------------------
 
     def release(self) -> list[Fragment]:
         """Fragments whose barrier is complete, moved behind it."""
         released: list[Fragment] = []
-        for barrier in sorted({number for _, number, _ in self.parked}):
-            waiting = [entry for entry in self.parked if entry[1] == barrier]
-            arrived = sum(np.bincount(f.rows_of_lanes(), minlength=self.chunk.blocks) for f, _, _ in waiting)
-            arrived = arrived + self.early.get(barrier, 0)
-            needed = self.live
-            if waiting[0][2] is not None:
-                needed = np.minimum(self.live, waiting[0][2])
+        for barrier in sorted({one.barrier for one in self.parked}):
+            waiting = [one for one in self.parked if one.barrier == barrier]
+            early = self.early.pop(barrier, [])
+            arrived = sum(self._per_block(one.fragment) for one in waiting)
+            arrived = arrived + sum(np.bincount(one.rows, minlength=self.chunk.blocks) for one in early)
+            count = waiting[0].count
+            needed = self.live if count is None else np.minimum(self.live, count)
             complete = (arrived >= needed) & (arrived > 0)
             if complete.any():
                 self._report_different(waiting, complete)
+                self._completed_by(waiting, early, complete, arrived)
                 released += self._release(waiting, complete)
-                if barrier in self.early:
-                    self.early[barrier] = np.where(complete, 0, self.early[barrier])
-                self._passed(np.flatnonzero(complete))
+            early = [one for one in (each.without(complete) for each in early) if len(one.rows)]
+            if early:
+                self.early[barrier] = early
         if not self.parked:
             self.skipping = set()
         return released
 
-    def _release(self, waiting: list, complete: np.ndarray) -> list[Fragment]:
+    def _completed_by(
+        self, waiting: list[Waiting], early: list[Early], complete: np.ndarray, arrived: np.ndarray
+    ) -> None:
+        """Tell the observer: a barrier of all threads of a block, or of some of them."""
+        whole = complete & (arrived == self.live) & (not early)
+        if whole.any():
+            self._completed(None if whole.all() else np.flatnonzero(whole))
+        for row in np.flatnonzero(complete & ~whole):
+            block = self.chunk.first_block + int(row)
+            threads = [_threads_of(one.fragment, block) for one in waiting]
+            came = [(one.threads[one.rows == row], one.stamp) for one in early]
+            if self.chunk.observer is not None:
+                self.chunk.observer.group_barrier(int(row), np.concatenate(threads), came)
+
+    def _completed(self, rows: np.ndarray | None) -> None:
+        if self.chunk.observer is not None:
+            self.chunk.observer.barrier(rows)
+
+    def _release(self, waiting: list[Waiting], complete: np.ndarray) -> list[Fragment]:
         released = []
-        for entry in waiting:
-            fragment = entry[0]
-            self.parked.remove(entry)
+        for one in waiting:
+            fragment = one.fragment
+            self.parked.remove(one)
             rows = complete[fragment.rows_of_lanes()].reshape(fragment.lanes.shape)
             following = self.chunk.program.blocks[fragment.pc].following
             if rows.all():
@@ -81,67 +134,82 @@ class Barriers:
                 released.append(fragment)
                 continue
             if rows.any():
-                released.append(split(fragment, rows, following, *self.chunk.live(fragment, following)))
-                fragment = split(fragment, ~rows, fragment.pc, *self.chunk.live(fragment, following))
-            self.parked.append((fragment, *entry[1:]))
+                live = self.chunk.live(fragment, following)
+                released.append(split(fragment, rows, following, *live))
+                fragment = split(fragment, ~rows, fragment.pc, *live)
+            self.parked.append(replace(one, fragment=fragment))
         return released
 
-    def _passed(self, rows: np.ndarray | None) -> None:
-        if self.chunk.shadow is not None:
-            self.chunk.shadow.barrier(rows)
+    # -- findings -------------------------------------------------------------
 
     def check_skipping(self, fragment: Fragment) -> None:
         """Report lanes that run on behind a barrier where others of their block wait."""
         if self.chunk.hazards is None:
             return
         mine = fragment.rows_of_lanes()
-        for waiting, _, _ in self.parked:
-            if fragment.pc not in self.chunk.program.after_barrier(waiting.pc):
-                continue
-            shared = np.isin(mine, waiting.rows_of_lanes())
-            if shared.any():
-                self._report_skip(fragment, waiting, shared)
+        for one in self.parked:
+            if fragment.pc in self.chunk.program.after_barrier(one.fragment.pc):
+                shared = np.isin(mine, one.fragment.rows_of_lanes())
+                if shared.any():
+                    self._report_skip(fragment, one.fragment, shared)
 
     def _report_skip(self, fragment: Fragment, waiting: Fragment, shared: np.ndarray) -> None:
-        at = int(np.argmax(shared))
-        block = int(fragment.lanes.lane_blocks[at])
+        block = int(fragment.lanes.lane_blocks[np.argmax(shared)])
         skipped = fragment.lanes.lane_threads[shared & (fragment.lanes.lane_blocks == block)]
         line = self.chunk.program.barrier_line(waiting.pc)
         message = (
-            f"threads {_ranges(skipped)} never reach the barrier in line {line} where "
-            f"{int((waiting.lanes.lane_blocks == block).sum())} threads of their block wait; "
-            "move the barrier out of the branch"
+            f"threads {_ranges(skipped)} run past the barrier in line {line} while "
+            f"{len(_threads_of(waiting, block))} threads of their block wait there; move the barrier out of the "
+            "branch, so that every thread of the block reaches it"
         )
-        self.chunk.hazards.add("divergent barrier", message, line, block, int(skipped[0]), occurrences=len(skipped))
+        self.chunk.hazards.add(
+            "divergent barrier", message, line, block, int(skipped[0]), occurrences=len(skipped)
+        )
 
-    def _report_different(self, waiting: list, complete: np.ndarray) -> None:
-        if self.chunk.hazards is None or len({fragment.pc for fragment, _, _ in waiting}) == 1:
+    def _report_different(self, waiting: list[Waiting], complete: np.ndarray) -> None:
+        """Threads that complete one barrier from different instructions."""
+        if self.chunk.hazards is None or len({one.fragment.pc for one in waiting}) == 1:
             return
-        for row in np.flatnonzero(complete)[:1]:
-            block = self.chunk.first_block + int(row)
-            places = {f.pc: f.lanes.lane_threads[f.lanes.lane_blocks == block] for f, _, _ in waiting}
-            lines = {self.chunk.program.barrier_line(pc): threads for pc, threads in places.items() if len(threads)}
-            if len(places) > 1 and sum(len(t) > 0 for t in places.values()) > 1:
-                told = "; ".join(f"threads {_ranges(threads)} in line {line}" for line, threads in lines.items())
-                first = next(iter(lines))
+        for row in np.flatnonzero(complete):
+            places = self._places([one.fragment for one in waiting], self.chunk.first_block + int(row))
+            if len(places) > 1:
+                told = "; ".join(f"threads {_ranges(threads)} in line {line}" for _, line, threads in places)
                 message = f"one barrier is completed from different places: {told}; let all threads meet at one"
-                self.chunk.hazards.add("divergent barrier", message, first, block, int(lines[first][0]))
+                _, line, threads = places[0]
+                block = self.chunk.first_block + int(row)
+                self.chunk.hazards.add("divergent barrier", message, line, block, int(threads[0]))
+                return
+
+    def _places(self, fragments: list[Fragment], block: int) -> list[tuple[int, int, np.ndarray]]:
+        """(pc, source line, threads) of each instruction at which threads of a block wait."""
+        found: dict[int, list[np.ndarray]] = {}
+        for fragment in fragments:
+            threads = _threads_of(fragment, block)
+            if len(threads):
+                found.setdefault(fragment.pc, []).append(threads)
+        line = self.chunk.program.barrier_line
+        return [(pc, line(pc), np.concatenate(threads)) for pc, threads in sorted(found.items())]
 
     def raise_deadlock(self) -> None:
-        """Nothing can run and no barrier can complete."""
-        fragment, barrier, count = self.parked[0]
-        block = int(fragment.lanes.lane_blocks[0])
-        told = []
-        for other, number, _ in self.parked:
-            threads = other.lanes.lane_threads[other.lanes.lane_blocks == block]
-            if len(threads):
-                line = self.chunk.program.barrier_line(other.pc)
-                told.append(f"threads {_ranges(threads)} wait at barrier {number} in line {line}")
-        wanted = "every thread of the block" if count is None else f"{count} threads"
+        """Nothing can run and no barrier can complete. Raises DeadlockError."""
+        first = self.parked[0]
+        block = int(first.fragment.lanes.lane_blocks[0])
+        told = [
+            f"threads {_ranges(threads)} wait at barrier {one.barrier} in line "
+            f"{self.chunk.program.barrier_line(one.fragment.pc)}"
+            for one in self.parked
+            if len(threads := _threads_of(one.fragment, block))
+        ]
+        wanted = "every thread of the block" if first.count is None else f"{first.count} threads"
         raise DeadlockError(
             f"{self.chunk.program.kernel}: block {self.chunk.geometry.block_index(block)} is stuck: "
-            f"{'; '.join(told)}. Barrier {barrier} needs {wanted}."
+            f"{'; '.join(told)}. Barrier {first.barrier} needs {wanted}."
         )
+
+
+def _threads_of(fragment: Fragment, block: int) -> np.ndarray:
+    """Linear numbers of a fragment's threads in one block."""
+    return fragment.lanes.lane_threads[fragment.lanes.lane_blocks == block]
 
 
 def _ranges(threads: np.ndarray) -> str:

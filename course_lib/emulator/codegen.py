@@ -16,7 +16,7 @@ from .opcodes import family
 from .program import Block, Program
 from .ptx import SIZES, Function, Instruction, Module, Reg, Sym
 from .ptx_module import parse
-from .run import Chunk
+from .chunk import Chunk
 from .storage import register_type
 
 _LEAVES = {"next": Chunk.go_on, "branch": Chunk.branch, "switch": Chunk.switch, "barrier": Chunk.barrier,

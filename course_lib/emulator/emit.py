@@ -236,13 +236,15 @@ class Emitter:
             raise self.refuse(f"destination {target}")
         code = self.types[target.name]
         guard, before = self.read(instruction.guard, "pred"), self.read(target, code)
-        self._emit(instruction, site)
+        self._emit(instruction, site, guard)
         after = self.read(target, code)
         self.write(target, self.assign(f"select({guard}, {after}, {before})"), code)
 
-    def _emit(self, instruction: Instruction, site: int) -> None:
+    def _emit(self, instruction: Instruction, site: int, guard: str = "True") -> None:
         name = family(instruction.opcode)
         entry = TABLE.get(instruction.opcode) or TABLE.get(instruction.opcode + "|")
+        if name in ("div", "rem") and instruction.opcode.split(".")[-1][0] in "su":
+            self._check_divisor(instruction, site, guard)
         if entry is not None and entry.kind != "atomic":
             self.table(instruction, site)
         elif name in HANDLERS:
@@ -274,6 +276,13 @@ class Emitter:
         destinations = iter(results)
         for code, variable in zip(entry.results, variables, strict=True):
             self.write(Reg(CARRY) if code == "cc" else next(destinations), variable, code)
+
+    def _check_divisor(self, instruction: Instruction, site: int, guard: str) -> None:
+        """Integer division by zero is reported, unless the divisor is a number in the code."""
+        divisor = instruction.operands[-1]
+        if not isinstance(divisor, Imm):
+            value = self.read(divisor, instruction.opcode.split(".")[-1])
+            self.lines.append(f"F.check_divisor({value}, {guard}, {site})")
 
     def _sources(self, operands: list[Operand], codes: tuple[str, ...], opcode: str) -> Iterator[str]:
         """The operands of a table entry, as it wants them; the carry flag is an operand of its own."""

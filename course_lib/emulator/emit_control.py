@@ -34,4 +34,10 @@ def emit_bar(emitter: Emitter, instruction: Instruction, site: int) -> None:
     if "arrive" in parts:
         emitter.lines.append(f"F.arrive({emitter.read(instruction.operands[0], 'u32')})")
     else:
-        emitter.lines.append("F.sync_warp()")
+        emitter.lines.append(f"F.sync_warp({emitter.read(instruction.operands[0], 'u32')}, {site})")
+
+
+@emits("membar", "fence")
+def emit_fence(emitter: Emitter, instruction: Instruction, site: int) -> None:
+    """Fences change nothing here, where memory is always in order; race checks take note."""
+    emitter.lines.append("F.fence()")

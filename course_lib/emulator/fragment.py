@@ -17,7 +17,7 @@ from .address import Plain, Value, lanes
 from .lanes import LaneSet, Selector
 
 if TYPE_CHECKING:
-    from .run import Chunk
+    from .chunk import Chunk
 
 CLOCKS_PER_STEP = 32
 
@@ -141,8 +141,6 @@ class Fragment(MemoryAccess):
         rows = [self.lanes.to_warps(lanes(value)) for value in operands]
         active = self.lanes.full_mask if self.lanes.whole_warps else self.lanes.active
         *results, undefined = function(active, *rows)
-        if self.chunk.shadow is not None and rows:  # activemask, with no operand, synchronises nothing
-            self.chunk.shadow.warp_barrier(self)
         if undefined is not None and (undefined & active).any():
             self.chunk.report_inactive(self, undefined & active, site)
             results = [
@@ -151,10 +149,22 @@ class Fragment(MemoryAccess):
             ]
         return [self.lanes.from_warps(np.broadcast_to(value, active.shape)) for value in results]
 
-    def sync_warp(self) -> None:
-        """`bar.warp.sync`: orders shared accesses of the warp's lanes."""
-        if self.chunk.shadow is not None:
-            self.chunk.shadow.warp_barrier(self)
+    def sync_warp(self, mask: Plain, site: int) -> None:
+        """`bar.warp.sync`: orders the accesses of the lanes that the mask names."""
+        if self.chunk.observer is not None:
+            self.chunk.observer.sync_warp(self, mask, site)
+
+    # -- what only the checks want to know ------------------------------------
+
+    def fence(self) -> None:
+        """`membar` and `fence`; memory is in order here anyway."""
+        if self.chunk.observer is not None:
+            self.chunk.observer.fence(self)
+
+    def check_divisor(self, divisor: Plain, guard: Plain, site: int) -> None:
+        """An integer division or remainder is about to happen where `guard` holds."""
+        if self.chunk.observer is not None:
+            self.chunk.observer.divisor(self, divisor, guard, site)
 
 
 class Origin:

@@ -77,7 +77,7 @@ class GlobalMemory:
 
     def add_array(self, name: str, array: np.ndarray) -> int:
         """Map the memory that owns `array` (once) and return the address of its first element."""
-        owner = _owner(array)
+        owner = owner_of(array)
         low, high = np.lib.array_utils.byte_bounds(owner) if owner.size else (owner.ctypes.data,) * 2
         region = self._owners.get(low)
         if region is None or len(region.buffer) < high - low:
@@ -125,7 +125,7 @@ def behind(end: int) -> int:
     return -(-(end + GUARD) // ALIGNMENT) * ALIGNMENT
 
 
-def _owner(array: np.ndarray) -> np.ndarray:
+def owner_of(array: np.ndarray) -> np.ndarray:
     """The array at the end of the `.base` chain (as_strided hides one behind a dummy object)."""
     while True:
         base = array.base if isinstance(array.base, np.ndarray) else getattr(array.base, "base", None)

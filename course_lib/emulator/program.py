@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .facts import Facts, facts_of
 from .memory import GlobalMemory
 from .ptx import Instruction, Parameter, Variable
 
@@ -102,7 +103,12 @@ class Program:
         """CUDA source line of the barrier that ends block `pc`."""
         return self.blocks[pc].instructions[-1].line
 
-    # -- control flow facts ---------------------------------------------------
+    # -- facts ----------------------------------------------------------------
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What the memory instructions may do."""
+        return facts_of(self.instructions)
 
     @cached_property
     def _post_dominators(self) -> list[set[int]]:

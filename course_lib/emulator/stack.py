@@ -9,7 +9,7 @@ from .memory import poisoned
 
 if TYPE_CHECKING:
     from .fragment import Fragment
-    from .run import Chunk
+    from .chunk import Chunk
 
 STACK_LIMIT = 8 * 1024
 """Bytes of local memory per thread a recursion may use. A GPU gives 1 KB unless the host asks for more."""

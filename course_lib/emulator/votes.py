@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from .address import Plain
     from .fragment import Fragment
-    from .run import Chunk
+    from .chunk import Chunk
 
 
 BARRIERS = 16

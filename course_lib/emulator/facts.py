@@ -1,0 +1,121 @@
+"""Facts about the memory instructions of a program, found once by reading it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .ptx import SIZES, Imm, Instruction, Mem, Pair, Reg, Sym, Vec
+
+_STRONG = {"relaxed", "acquire", "release", "acq_rel"}
+_FAMILIES = ("ld", "ldu", "st", "atom", "red")
+_UNKNOWN = "?"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`stored`: parameters and variables the kernel may store through (None: cannot tell).
+
+    `global_grain`: smallest width, in bytes, at which it touches global memory, at most 4. `fenced`: it
+    has fences of the GPU's scope together with atomic operations, volatile or ordered accesses to global
+    memory, so that blocks may wait for each other; `signals`: it has such accesses to any memory.
+    Instruction numbers: `volatile` accesses; `ordered` loads and stores (relaxed, acquire, release), which
+    count as atomic; `releases`, which are fences too.
+    """
+
+    stored: frozenset[str] | None
+    global_grain: int
+    fenced: bool
+    signals: bool
+    volatile: frozenset[int]
+    ordered: frozenset[int]
+    releases: frozenset[int]
+
+
+def facts_of(instructions: Sequence[Instruction]) -> Facts:
+    """Read a program's instructions."""
+    parts = [instruction.opcode.split(".") for instruction in instructions]
+    memory = [site for site, words in enumerate(parts) if words[0] in _FAMILIES and "param" not in words]
+    outside = [site for site in memory if not {"shared", "local", "const"} & {w.split("::")[0] for w in parts[site]}]
+    volatile = frozenset(site for site in memory if {"volatile", "mmio"} & set(parts[site]))
+    ordered = frozenset(
+        site for site in memory if _STRONG & set(parts[site]) and parts[site][0] not in ("atom", "red")
+    )
+    releases = frozenset(site for site in memory if {"release", "acq_rel"} & set(parts[site]))
+    fences = bool(releases) or any(words[0] in ("membar", "fence") and "cta" not in words for words in parts)
+    signals = {site for site in memory if parts[site][0] in ("atom", "red")} | volatile | ordered
+    grain = min([4, *(SIZES.get(parts[site][-1], 4) for site in outside)])
+    fenced = fences and not signals.isdisjoint(outside)
+    return Facts(stored_names(instructions), grain, fenced, bool(signals), volatile, ordered, releases)
+
+
+def stored_names(instructions: Sequence[Instruction]) -> frozenset[str] | None:
+    """Names of the parameters and variables whose memory the instructions may change; None: any.
+
+    Follows pointers through registers, whatever the order of the instructions. A pointer that was
+    itself loaded from memory, or passed to a function, could point anywhere.
+    """
+    if any(instruction.opcode.startswith("call") for instruction in instructions):
+        return None
+    origins: dict[str, set[str]] = {}
+    changed = True
+    while changed:
+        changed = False
+        for instruction in instructions:
+            targets = _targets(instruction)
+            if not targets:
+                continue
+            found = _sources(instruction, origins)
+            for name in targets:
+                known = origins.setdefault(name, set())
+                if not found <= known:
+                    known |= found
+                    changed = True
+    stored: set[str] = set()
+    for instruction in instructions:
+        place = _changed_place(instruction)
+        if place is not None:
+            names = _names(place, origins)
+            if not names or _UNKNOWN in names:
+                return None
+            stored |= names
+    return frozenset(stored)
+
+
+def _changed_place(instruction: Instruction) -> Mem | None:
+    """The memory operand of a store or an atomic operation outside shared and local memory."""
+    family, *parts = instruction.opcode.split(".")
+    spaces = {part.split("::")[0] for part in parts}
+    if family not in ("st", "red", "atom") or spaces & {"shared", "local", "param"}:
+        return None
+    return next((operand for operand in instruction.operands if isinstance(operand, Mem)), None)
+
+
+def _targets(instruction: Instruction) -> list[str]:
+    if instruction.opcode.startswith(("st.", "red.")) or not instruction.operands:
+        return []
+    first = instruction.operands[0]
+    items = first.items if isinstance(first, Vec) else (first.first, first.second) if isinstance(first, Pair) else (first,)
+    return [item.name for item in items if isinstance(item, Reg)]
+
+
+def _sources(instruction: Instruction, origins: dict[str, set[str]]) -> set[str]:
+    family, *parts = instruction.opcode.split(".")
+    if family in ("ld", "ldu", "atom") and "param" not in parts:
+        return {_UNKNOWN} if SIZES.get(parts[-1], 0) == 8 and parts[-1] != "f64" else set()
+    found: set[str] = set()
+    for operand in instruction.operands[1:]:
+        found |= _names(operand, origins)
+    return found
+
+
+def _names(operand: object, origins: dict[str, set[str]]) -> set[str]:
+    if isinstance(operand, Reg):
+        return origins.get(operand.name, set())
+    if isinstance(operand, Sym):
+        return {operand.name}
+    if isinstance(operand, Mem):
+        return _names(operand.base, origins)
+    if isinstance(operand, Vec):
+        return set().union(*(_names(item, origins) for item in operand.items))
+    return set() if isinstance(operand, Imm) else {_UNKNOWN}

@@ -1,0 +1,160 @@
+"""Races and undefined reads in the shared memory of a chunk of blocks.
+
+While all blocks do the same in step, one copy of the shadow serves them all. Loads matter only
+to a store that follows before the next barrier, so they are entered when one comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .address import Address
+from .hazards import Party
+from .order import Order, site_of
+from .shadow import Access, Conflict, Shadow
+
+if TYPE_CHECKING:
+    from .fragment import Fragment
+    from .chunk import Chunk
+
+MOST_LOADS = 256
+
+
+class SharedRaces:
+    """Watches every access to the shared memory of one chunk; findings go to the launch's log."""
+
+    def __init__(self, chunk: Chunk, order: Order) -> None:
+        self.chunk, self.order = chunk, order
+        self.grain = chunk.program.shared_grain
+        self.words = chunk.shared_row // self.grain
+        self.shadow = Shadow(self.words, chunk.geometry.threads)
+        self.rows = 1
+        self.loads: list[Access] = []
+
+    def event(self, barrier_of_all: bool) -> None:
+        """The order is about to change: by a barrier of all blocks, or otherwise."""
+        if barrier_of_all:
+            self.loads.clear()
+        else:
+            self._enter_loads()
+
+    def access(
+        self, kind: str, fragment: Fragment, address: Address | np.generic, offset: int, width: int,
+        site: int, values: Sequence[np.ndarray] | None,
+    ) -> None:  # fmt: skip
+        """Check and note a "load", "store" or "atomic" of `width` bytes a lane, about to happen."""
+        access = self._described(kind, fragment, address, offset, width, site, values)
+        if kind != "store":
+            self._check_written(access, site)
+        if kind == "load":
+            self._report(access, self.shadow.conflicts(access))
+            self.loads.append(access)
+            if len(self.loads) > MOST_LOADS:
+                self._enter_loads()
+            return
+        self._enter_loads()
+        conflicts = self.shadow.conflicts(access)
+        self.shadow.note(access)
+        clash = self.shadow.clash(access) if kind == "store" else None
+        self._report(access, conflicts + ([clash] if clash is not None else []))
+
+    def _enter_loads(self) -> None:
+        for access in self.loads:
+            self.shadow.note(access)
+        self.loads.clear()
+
+    # -- what an access touches -----------------------------------------------
+
+    def _described(
+        self, kind: str, fragment: Fragment, address: Address | np.generic, offset: int, width: int,
+        site: int, values: Sequence[np.ndarray] | None,
+    ) -> Access:  # fmt: skip
+        lanes, threads = fragment.lanes, self.chunk.geometry.threads
+        index, first = self._index(address, offset)
+        alike = lanes.product and (np.ndim(index) == 0 or index.shape[0] == 1)
+        alike = alike and fragment.covers_blocks and self.order.uniform
+        if not (alike and self.rows == 1):
+            self._expand()
+            rows = fragment.rows_of_lanes()
+            place = np.broadcast_to(index, lanes.shape).ravel() + (first + rows * self.words)
+            who, own = (rows * threads + lanes.lane_threads).astype(np.int32), lanes.lane_threads
+        else:
+            rows, own = 0, lanes.threads
+            place = np.broadcast_to(index, (1, len(own)))[0] + first
+            who = own.astype(np.int32)
+        count = max(1, width // self.grain)
+        places = place + np.arange(count)[:, None]
+        order_rows = 0 if self.order.uniform else rows
+        access = Access(kind, who, own, order_rows, places, self.order, self.order.stamp(site))
+        if values is not None:
+            copies = 1 if self.rows > 1 or self.chunk.blocks == 1 else self.chunk.blocks
+            access.new = lambda: stored_words(values, lanes.shape, copies, self.grain)
+            access.old = lambda: self._memory(copies)[:, places]
+        return access
+
+    def _index(self, address: Address | np.generic, offset: int) -> tuple[np.ndarray | int, int]:
+        shift = self.grain.bit_length() - 1
+        if type(address) is not Address:
+            return 0, (int(address) + offset) >> shift
+        base = address.base
+        wrap = (1 << 8 * base.array.dtype.itemsize) - 1
+        return base.indices(shift), (base.low + address.offset + offset & wrap) >> shift
+
+    def _memory(self, copies: int) -> np.ndarray:
+        words = self.chunk.shared_memory.view(f"u{self.grain}")
+        return words.reshape(copies, -1)
+
+    def _expand(self) -> None:
+        """Give every block a copy of the shadow."""
+        if self.rows < self.chunk.blocks:
+            self._enter_loads()
+            self.shadow.copies(self.chunk.blocks)
+            self.rows = self.chunk.blocks
+
+    # -- findings -------------------------------------------------------------
+
+    def _check_written(self, access: Access, site: int) -> None:
+        mask = self.shadow.traces["store"].when.take(access.place) == 0
+        if not mask.any():
+            return
+        if "atomic" in self.shadow.traces:
+            mask &= self.shadow.traces["atomic"].when.take(access.place) == 0
+            if not mask.any():
+                return
+        block, thread, byte = self._first(access, mask)
+        message = f"shared byte {byte} is read before any thread wrote it; its value is undefined"
+        line = self.chunk.program.line(site)
+        self.chunk.hazards.add("uninitialised read", message, line, block, thread, byte, _lanes(mask))
+
+    def _report(self, access: Access, conflicts: list[Conflict]) -> None:
+        threads, line = self.chunk.geometry.threads, self.chunk.program.line
+        for conflict in conflicts:
+            block, thread, byte = self._first(access, conflict.mask)
+            at = np.unravel_index(np.argmax(conflict.mask), conflict.mask.shape)
+            here = Party(access.kind, block, thread, line(site_of(access.stamp)))
+            before = access.stamp if conflict.when is None else int(conflict.when[at])
+            there = Party(conflict.earlier, block, int(conflict.other[at]) % threads, line(site_of(before)))
+            same = conflict.when is None
+            place, count = f"shared byte {byte}", _lanes(conflict.mask)
+            self.chunk.hazards.race("shared", place, here, there, same, byte, count)
+
+    def _first(self, access: Access, mask: np.ndarray) -> tuple[int, int, int]:
+        """Linear block and thread numbers of the first lane of a mask, and its byte in shared memory."""
+        word, lane = np.unravel_index(np.argmax(mask), mask.shape)
+        row, place = divmod(int(access.place[word, lane]), self.words)
+        return self.chunk.first_block + row, int(access.threads[lane]), place * self.grain
+
+
+def stored_words(values: Sequence[np.ndarray], shape: tuple, copies: int, grain: int) -> np.ndarray:
+    """The bits that lanes of `shape` store: (copies, words, lanes), in unsigned integers of `grain` bytes."""
+    rows = [np.ascontiguousarray(np.broadcast_to(value, shape)).reshape(copies, -1) for value in values]
+    lanes = np.stack(rows, -1)
+    words = lanes.view(f"u{grain}")
+    return words.reshape(copies, lanes.shape[1], -1).transpose(0, 2, 1)
+
+
+def _lanes(mask: np.ndarray) -> int:
+    return int(mask.any(0).sum())
