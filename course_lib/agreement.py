@@ -57,12 +57,15 @@ HEADER = ("launch", "recorded ms", "modelled ms", "modelled / recorded", "limite
 
 
 def compare(table: Table, modelled: Sequence[ModelledTime]) -> Agreement:
-    """Set the rows of a recorded table beside modelled times of the same launches, in the same order."""
+    """Set the rows of a recorded table beside modelled times of the same launches, in the same order.
+
+    Library calls, which nothing is modelled for, are the last rows of a table and left out.
+    """
     varying = [name for name in table.columns if name not in _FIXED]
-    labels = [" ".join(f"{name}={row[name]}" for name in varying) for row in table.rows()]
+    labels = [" ".join(f"{name}={row[name]}" for name in varying) for row in table.rows()][: len(modelled)]
     return Agreement(
         labels=tuple(labels),
-        recorded_ms=table.ms,
+        recorded_ms=table.ms[: len(modelled)],
         modelled_ms=np.array([found.ms for found in modelled]),
         limiters=tuple(found.limiter for found in modelled),
         caption=f"modelled for {modelled[0].gpu}; {table.caption}",

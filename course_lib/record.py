@@ -15,7 +15,7 @@ from typing import Any
 from .gpu_query import this_machine
 from .gpus import Gpu
 from .recorded import FOLDER, write
-from .sweeps import SWEEPS, Point, Sweep
+from .sweeps import Call, Point, Sweep, all_sweeps
 from .timing import flusher, measure, nothing, quartiles
 
 WARM_UP_SECONDS = 0.5  # an idle GPU runs at a low clock
@@ -24,19 +24,20 @@ UNTIMED = 5  # launches of a point before the first timed one
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Record the sweeps named on the command line, or all. Returns the exit status."""
+    sweeps = all_sweeps()
     parser = argparse.ArgumentParser(prog="course_lib.record", description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="SWEEP", help=", ".join(sweep.name for sweep in SWEEPS))
+    parser.add_argument("names", nargs="*", metavar="SWEEP", help=", ".join(sweep.name for sweep in sweeps))
     parser.add_argument("--n", type=int, default=50, help="timed launches per point (default 50)")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where to write (default data/recorded)")
     options = parser.parse_args(arguments)
-    unknown = set(options.names) - {sweep.name for sweep in SWEEPS}
+    unknown = set(options.names) - {sweep.name for sweep in sweeps}
     if unknown:
         parser.error(f"no sweep {', '.join(sorted(unknown))}")
     cp = _cupy()
     if cp is None:
         print("nothing recorded: this needs CuPy on an NVIDIA GPU", file=sys.stderr)
         return 1
-    chosen = [sweep for sweep in SWEEPS if not options.names or sweep.name in options.names]
+    chosen = [sweep for sweep in sweeps if not options.names or sweep.name in options.names]
     record(cp, chosen, options.folder, options.n)
     return 0
 
@@ -50,20 +51,25 @@ def record(cp: Any, sweeps: Sequence[Sweep], folder: Path, n: int) -> None:
     for sweep in sweeps:
         start = time.perf_counter()
         rows = []
-        for point in sweep.points(sweep.size):
-            rows.append(time_point(cp, point, flush, n))
+        for point in (*sweep.points(sweep.size), *sweep.calls(sweep.size)):
+            row = time_point(cp, point, flush, n)
+            rows += [row] if row else []
             cp.get_default_memory_pool().free_all_blocks()  # the next point's arrays have other sizes
         write(target / f"{sweep.name}.csv", rows, provenance(cp, here, sweep))
         print(f"{sweep.name}: {len(rows)} points in {time.perf_counter() - start:.1f} s", flush=True)
 
 
-def time_point(cp: Any, point: Point, flush: Any, n: int) -> dict[str, object]:
-    """One row of a table: what varies, the quartiles in milliseconds, and what the launch had to do."""
-    kernel, args = point.kernel.compile(cp), point.arguments(cp)
+def time_point(cp: Any, point: Point | Call, flush: Any, n: int) -> dict[str, object] | None:
+    """One row of a table: what varies, the quartiles in milliseconds, and what the launch had to do.
+
+    None where a library that should be called is not installed.
+    """
+    launch = point.launcher(cp)
+    if launch is None:
+        print(f"left out, library missing: {dict(point.columns)}")
+        return None
     before = nothing if point.warm else flush
-    low, middle, high = quartiles(
-        measure(cp, lambda: kernel(point.grid, point.block, args), before, UNTIMED, n)
-    )
+    low, middle, high = quartiles(measure(cp, launch, before, UNTIMED, n))
     row = {**point.columns, "median_ms": middle, "low_ms": low, "high_ms": high, "n": n}
     if point.useful_bytes:
         row["useful_bytes"] = point.useful_bytes

@@ -6,10 +6,14 @@ the emulator, and notebooks model the time of what was recorded.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
 
+from . import chapters
 from . import kernels as k
 
 Arguments = Callable[[Any], tuple]
@@ -34,6 +38,30 @@ class Point:
     flops: int = 0
     warm: bool = False
 
+    def launcher(self, cp: Any) -> Callable[[], object]:
+        """The launch as a function without arguments, compiled and with its arrays made."""
+        kernel, args = self.kernel.compile(cp), self.arguments(cp)
+        return lambda: kernel(self.grid, self.block, args)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A library's way to do the same, timed on a GPU only and never modelled.
+
+    `launcher(cp)` gives the call, its arrays made and its first run done; None where the library is missing.
+    """
+
+    columns: Mapping[str, int | str]
+    launcher: Callable[[Any], Callable[[], object] | None]
+    useful_bytes: int = 0
+    flops: int = 0
+    warm: bool = False
+
+
+def no_calls(size: int) -> list[Call]:
+    """A sweep without library calls."""
+    return []
+
 
 @dataclass(frozen=True)
 class Sweep:
@@ -49,6 +77,7 @@ class Sweep:
     points: Callable[[int], list[Point]]
     small: int
     growth: tuple[int, int, int]
+    calls: Callable[[int], list[Call]] = no_calls  # recorded after the points, as the table's last rows
 
 
 def floats(cp: Any, count: int) -> Any:
@@ -195,10 +224,21 @@ def lines(repeat: int) -> list[Point]:
 
 def sweep(name: str) -> Sweep:
     """The sweep of that name. Raises KeyError that lists them."""
-    for found in SWEEPS:
+    every = all_sweeps()
+    for found in every:
         if found.name == name:
             return found
-    raise KeyError(f"no sweep {name!r}; there are {', '.join(found.name for found in SWEEPS)}")
+    raise KeyError(f"no sweep {name!r}; there are {', '.join(found.name for found in every)}")
+
+
+@cache
+def all_sweeps() -> tuple[Sweep, ...]:
+    """The sweeps of this module and of every `chapters/*_sweeps.py`."""
+    found = list(SWEEPS)
+    for module in iter_modules(chapters.__path__):
+        if module.name.endswith("_sweeps"):
+            found += import_module(f"{chapters.__name__}.{module.name}").SWEEPS
+    return tuple(found)
 
 
 SWEEPS: Sequence[Sweep] = (

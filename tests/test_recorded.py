@@ -13,7 +13,7 @@ from course_lib.kernels import COPY_FLOAT
 from course_lib.model import modelled_time
 from course_lib.record import driver_version, provenance, slug, time_point
 from course_lib.recorded import PROVENANCE, read, recorded, write
-from course_lib.sweeps import SWEEPS, Point, Sweep
+from course_lib.sweeps import Point, Sweep, all_sweeps
 
 META = {key: f"the {key}" for key in PROVENANCE}
 ROWS = [
@@ -168,7 +168,7 @@ def test_every_recorded_table_reads():
         assert (table.ms <= table["high_ms"]).all(), path
 
 
-@pytest.mark.parametrize("name", [s.name for s in SWEEPS if not s.name.startswith("rate_")])
+@pytest.mark.parametrize("name", [s.name for s in all_sweeps() if not s.name.startswith("rate_")])
 def test_the_model_orders_the_variants_as_the_h200_does(name):
     """No pair that the GPU puts more than 10 % apart may come out the other way round."""
     try:

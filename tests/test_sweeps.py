@@ -8,7 +8,8 @@ from course_lib import sweeps
 from course_lib.agreement import modelled_sweep
 from course_lib.model import modelled_time, scaled
 from course_lib.profile import profile
-from course_lib.sweeps import SWEEPS, Point, sweep
+from course_lib.record import time_point
+from course_lib.sweeps import Call, Point, all_sweeps, sweep
 
 LOADED = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 
@@ -94,7 +95,7 @@ def test_the_working_set_is_read_pass_after_pass():
     assert out.sum() == pytest.approx(2 * given.sum(dtype=float), rel=1e-4)
 
 
-@pytest.mark.parametrize("name", [s.name for s in SWEEPS if s.small])
+@pytest.mark.parametrize("name", [s.name for s in all_sweeps() if s.small])
 def test_scaled_counts_are_those_of_the_larger_launch(name):
     """Twice the small size, counted, against the small size, scaled: the last launch of every sweep."""
     chosen = sweep(name)
@@ -126,3 +127,8 @@ def modelled(name: str) -> list:
 def test_an_unknown_sweep_lists_the_known_ones():
     with pytest.raises(KeyError, match="bank_offset"):
         sweep("nothing")
+
+
+def test_a_library_call_is_a_row_after_the_points_and_left_out_where_it_is_missing():
+    assert time_point(None, Call({"variant": "library"}, lambda cp: None), None, 1) is None
+    assert sweep("coalescing_offset").calls(1) == []
