@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from .emulator import RawKernel, errors
+from .emulator.asynchronous import COPY_SPACES, copy_metrics
 from .emulator.hazards import Hazard
+from .emulator.isa.matrix_form import tensor_operations
 from .emulator.merged import may_merge, sass_widths
 from .emulator.program import Program
 from .emulator.rounds import load_rounds
@@ -200,10 +202,11 @@ def _metrics(program: Program, launched: Launch) -> dict[str, float]:
         metrics[f"smsp__sass_inst_executed_op_global_{space}.sum"] = _total(sites, "requests", "global", store)
         metrics[f"smsp__sass_inst_executed_op_shared_{space}.sum"] = _total(sites, "requests", "shared", store)
     for name, field_name in (("", "sectors"), ("_ideal", "sectors_ideal")):
-        both = _total(sites, field_name, "global") + _total(sites, field_name, "atomic global")
+        both = sum(_total(sites, field_name, space) for space in ("global", "atomic global", *COPY_SPACES))
         metrics[f"memory_l2_theoretical_sectors_global{name}"] = both
-    metrics["memory_l1_wavefronts_shared"] = _total(sites, "wavefronts", "shared")
-    metrics["memory_l1_wavefronts_shared_ideal"] = _total(sites, "wavefronts_ideal", "shared")
+    for name, field_name in (("", "wavefronts"), ("_ideal", "wavefronts_ideal")):
+        both = sum(_total(sites, field_name, space) for space in ("shared", *COPY_SPACES))
+        metrics[f"memory_l1_wavefronts_shared{name}"] = both
     metrics["course__l1_tags_global.sum"] = _total(sites, "tags", "global") + _total(sites, "tags", "atomic global")
     metrics["course__l1_wavefronts_global.sum"] = _total(sites, "l1_wavefronts", "global")
     metrics["course__l2_lines_global.sum"] = tally.l2_lines(program.opcode)
@@ -213,13 +216,13 @@ def _metrics(program: Program, launched: Launch) -> dict[str, float]:
     metrics["course__unique_pair_bytes_ld"] = tally.touched_pairs_bytes()
     metrics["course__atomics_global.sum"] = _total(sites, "requests", "atomic global")
     metrics["course__shared_ways.max"] = max((s.ways for s in sites.values()), default=0)
-    return metrics | _executed(program, launched)
+    return metrics | copy_metrics(sites) | _executed(program, launched)
 
 
 def _executed(program: Program, launched: Launch) -> dict[str, float]:
     tally = launched.tally
     assert tally is not None
-    warps = lanes = branches = 0
+    warps = lanes = branches = tensor = 0
     floats = {"fadd": 0, "fmul": 0, "ffma": 0}
     for block in program.blocks:
         counted = [i for i in block.instructions if not i.opcode.startswith("param.")]
@@ -227,6 +230,7 @@ def _executed(program: Program, launched: Launch) -> dict[str, float]:
         lanes += tally.lanes[block.number] * len(counted)
         branches += tally.warps[block.number] * (block.branches or bool(block.table))
         for instruction in counted:
+            tensor += tally.warps[block.number] * tensor_operations(instruction.opcode)
             kind = _float_kind(instruction.opcode)
             if kind:
                 floats[kind] += tally.lanes[block.number]
@@ -236,6 +240,7 @@ def _executed(program: Program, launched: Launch) -> dict[str, float]:
         "smsp__thread_inst_executed_per_inst_executed.ratio": round(lanes / warps, 2) if warps else 0,
         "course__branches.sum": branches,
         "course__branches_divergent.sum": sum(tally.divergent),
+        "course__tensor_flops.sum": tensor,
     }
     for kind, number in floats.items():
         metrics[f"smsp__sass_thread_inst_executed_op_{kind}_pred_on.sum"] = number

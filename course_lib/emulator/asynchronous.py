@@ -15,15 +15,16 @@ import numpy as np
 
 from .address import Plain, Value, lanes
 from .fragment import Fragment
-from .matrix import as_address
 from .memory import POISON
+from .ragged import ragged_load
 from .tally import SiteTally
 
 if TYPE_CHECKING:
     from .chunk import Chunk
 
-WORD, BYTE = np.dtype(np.uint32), np.dtype(np.uint8)
+WORD = np.dtype(np.uint32)
 KIND = "asynchronous copy not waited for"
+COPY_SPACES = ("async.ca", "async.cg")  # as a SiteTally names the two cache operators
 
 
 @dataclass
@@ -59,9 +60,7 @@ class Copies:
         self.chunk = chunk
         self.waiting: list[Waiting] = []
         self.committed = np.zeros(0, np.int64)
-        self.owner = np.zeros(
-            0, np.int32
-        )  # per word of shared memory: thread + 1 while a copy to it is under way
+        self.owner = np.zeros(0, np.int32)  # per word of shared memory: thread + 1 while a copy is under way
 
     def _ids(self, fragment: Fragment) -> np.ndarray:
         """Numbers of the fragment's lanes within the chunk; makes room for the groups of all threads."""
@@ -82,19 +81,20 @@ class Copies:
         source: Value,
         source_offset: int,
         size: int,
-        amount: np.ndarray | np.generic | None,
+        amount: Plain | None,
         cache: str,
         site: int,
     ) -> None:
-        """Start a copy of `size` bytes per lane; `amount` (None: all) come from the source, the rest are 0."""
+        """Start a copy of `size` bytes a lane; `amount` (None: all) come from the source, the rest are 0."""
         ids, shape = self._ids(fragment), fragment.lanes.shape
-        if self.chunk.tally is not None:
-            self.chunk.tally.sites.setdefault(site, SiteTally(f"async.{cache}", False))
-        values = _read(fragment, source, source_offset, size, amount, site)
+        tally = self._tally(cache, site)
+        before = tally.requests, tally.lanes
+        values = ragged_load(fragment, source, source_offset, size, amount, site)
         words = size // 4
         place = fragment._locate("shared", target, target_offset, WORD, words, site)
         columns = [values[:, k].reshape(shape) for k in range(words)]
-        self._observe_store(fragment, target, target_offset, size, site, columns)
+        self.chunk.observe(fragment, "shared", target, target_offset, size, site, True, columns, None)
+        tally.requests, tally.lanes = before[0] + fragment.lanes.warp_count, before[1] + fragment.lanes.count
         first = np.broadcast_to(place.indices, shape).ravel() + place.first
         places = first[:, None] + np.arange(words)
         place.view[places] = POISON
@@ -103,19 +103,10 @@ class Copies:
         if self.owner.size:
             self.owner[places] = fragment.lanes.lane_threads[:, None] + 1
 
-    def _observe_store(
-        self, fragment: Fragment, target: Value, offset: int, size: int, site: int, values: list
-    ) -> None:
-        """Count the shared half of the copy; both halves are one instruction."""
-        if self.chunk.tally is None:
-            return
-        counted = self.chunk.tally.sites[site]
-        once = counted.requests, counted.lanes
-        self.chunk.observe(fragment, "shared", target, offset, size, site, True, values, None)
-        counted.requests, counted.lanes = (
-            max(once[0], counted.requests - once[0]),
-            max(once[1], counted.lanes - once[1]),
-        )
+    def _tally(self, cache: str, site: int) -> SiteTally:
+        """The counts of a copy instruction; both its halves, the load and the store, add to them."""
+        fresh = SiteTally(f"async.{cache}", False)
+        return fresh if self.chunk.tally is None else self.chunk.tally.sites.setdefault(site, fresh)
 
     # -- waiting --------------------------------------------------------------
 
@@ -174,7 +165,8 @@ class Copies:
         then = "first" if issuer == thread else "in that thread, then __syncthreads()"
         message = (
             f"thread {thread} {verb} shared byte {int(offsets[at])}, to which thread {issuer} copies "
-            f"asynchronously without having waited yet; wait (cp.async.wait_group, __pipeline_wait_prior) {then}"
+            "asynchronously without having waited yet; wait (cp.async.wait_group, __pipeline_wait_prior) "
+            f"{then}"
         )
         line = self.chunk.program.line(site)
         lanes_hit = int((owner != 0).sum())
@@ -186,58 +178,22 @@ def within(fragment: Fragment, address: Value, offset: int) -> np.ndarray:
     return np.broadcast_to(lanes(address), fragment.lanes.shape).ravel().astype(np.int64) + offset
 
 
-def _read(
-    fragment: Fragment,
-    source: Value,
-    offset: int,
-    size: int,
-    amount: np.ndarray | np.generic | None,
-    site: int,
-) -> np.ndarray:
-    """What the copy brings, (lanes, words); lanes that take nothing from global memory do not touch it."""
-    shape, words = fragment.lanes.shape, size // 4
-    taken = np.full(shape, size) if amount is None else np.minimum(np.broadcast_to(amount, shape), size)
-    if (taken == size).all():
-        loaded = fragment.load("global", source, offset, WORD, words, site)
-        return _columns(loaded if words > 1 else [loaded], shape)
-    values = np.zeros((*shape, words), WORD)
-    for wanted, dtype in ((taken == size, WORD), ((taken > 0) & (taken < size), BYTE)):
-        if wanted.any():
-            part, selector = fragment.lanes.subset(wanted)
-            chosen = Fragment(fragment.chunk, part, [], fragment.pc)
-            addresses = selector.take(np.broadcast_to(lanes(source), shape))
-            read = _whole if dtype is WORD else _bytes
-            found = read(chosen, addresses, offset, size, selector.take(taken), site)
-            for k in range(words):
-                selector.put(values[..., k], found[:, k].reshape(part.shape))
-    return values.reshape(-1, words)
+# -- counting -------------------------------------------------------------------------
 
 
-def _columns(loaded: list, shape: tuple[int, ...]) -> np.ndarray:
-    return np.stack([np.broadcast_to(word, shape).ravel() for word in loaded], axis=-1)
-
-
-def _whole(
-    part: Fragment, addresses: np.ndarray, offset: int, size: int, _: np.ndarray, site: int
-) -> np.ndarray:
-    loaded = part.load("global", as_address(addresses), offset, WORD, size // 4, site)
-    return _columns(loaded if size > 4 else [loaded], part.lanes.shape)
-
-
-def _bytes(
-    part: Fragment, addresses: np.ndarray, offset: int, size: int, taken: np.ndarray, site: int
-) -> np.ndarray:
-    """Lanes that take fewer bytes than they write: one byte at a time."""
-    found = np.zeros((part.lanes.count, size), BYTE)
-    for k in range(int(taken.max())):
-        mask = np.broadcast_to(taken, part.lanes.shape) > k
-        some, selector = part.lanes.subset(mask)
-        at = selector.take(np.broadcast_to(addresses, part.lanes.shape))
-        value = Fragment(part.chunk, some, [], part.pc).load(
-            "global", as_address(at), offset + k, BYTE, 1, site, k == 0
-        )
-        found[np.flatnonzero(mask), k] = np.broadcast_to(value, some.shape).ravel()
-    return found.view(WORD)
+def copy_metrics(sites: dict[int, SiteTally]) -> dict[str, float]:
+    """What Nsight Compute calls LDGSTS: the load and the store that one copy instruction makes."""
+    copies = [site for site in sites.values() if site.space in COPY_SPACES]
+    metrics: dict[str, float] = {"smsp__inst_executed_op_ldgsts.sum": sum(site.requests for site in copies)}
+    for space, name in zip(COPY_SPACES, ("cache_access", "cache_bypass"), strict=True):
+        chosen = [site for site in copies if site.space == space]
+        stem = "pipe_lsu_mem_global_op_ldgsts_" + name
+        metrics[f"sm__sass_l1tex_t_requests_{stem}.sum"] = sum(site.requests for site in chosen)
+        metrics[f"sm__sass_l1tex_t_sectors_{stem}.sum"] = sum(site.sectors for site in chosen)
+    stem = "mem_shared_op_ldgsts.sum"
+    metrics[f"l1tex__data_pipe_lsu_wavefronts_{stem}"] = sum(site.wavefronts for site in copies)
+    metrics[f"l1tex__data_bank_conflicts_pipe_lsu_{stem}"] = sum(site.conflicts for site in copies)
+    return metrics
 
 
 # -- called by generated code ---------------------------------------------------------

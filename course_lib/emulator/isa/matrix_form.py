@@ -140,7 +140,7 @@ def _steps(shape: tuple[int, int, int], element: str, wmma: bool) -> tuple[tuple
 
 @lru_cache(maxsize=1024)
 def multiply_form(opcode: str) -> Form | None:
-    """What an mma.sync or wmma.mma opcode does; None where it is not emulated (4-bit types, m8n8k4 of f16)."""
+    """What an mma.sync or wmma.mma opcode does; None if it is not emulated (4-bit types, m8n8k4 of f16)."""
     wmma = opcode.startswith("wmma")
     match = (_WMMA if wmma else _MMA).match(opcode)
     if match is None:
