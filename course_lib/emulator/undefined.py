@@ -17,9 +17,9 @@ _marked: WeakValueDictionary[int, np.ndarray] = WeakValueDictionary()
 
 
 def make_undefined(array: np.ndarray) -> None:
-    """Fill an array that owns or covers its memory with the pattern, and mark that memory."""
+    """Fill an array that covers all of its memory with the pattern, and mark that memory."""
     words = np.full(-(-array.nbytes // 4), POISON, "<u4").view(np.uint8)[: array.nbytes]
-    array.view(np.ndarray)[...] = words.view(array.dtype).reshape(array.shape)
+    array[...] = words.view(array.dtype).reshape(array.shape)
     mark_undefined(array)
 
 

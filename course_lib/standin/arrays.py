@@ -9,7 +9,7 @@ from functools import wraps
 
 import numpy as np
 
-from ..emulator.memory import POISON
+from ..emulator.undefined import make_undefined
 
 UNSUPPORTED = "Unsupported type <class 'numpy.ndarray'>: move it to the GPU with cp.asarray first"
 
@@ -135,9 +135,8 @@ def _operand(value):
 
 
 def poison(array: np.ndarray) -> np.ndarray:
-    """Fill fresh memory with a pattern that no correct program shows: NaN, or a large odd integer."""
-    words = np.full(-(-array.nbytes // 4), POISON, "<u4").view(np.uint8)[: array.nbytes]
-    host(array)[...] = words.view(array.dtype).reshape(array.shape)
+    """Fresh memory: filled with NaN, or a large odd integer, and known as unwritten to whoever profiles."""
+    make_undefined(host(array))
     return array
 
 
