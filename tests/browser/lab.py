@@ -101,13 +101,9 @@ def outputs(page: Page) -> tuple[str, list[str]]:
 def drag(page: Page, explorer: Locator, pixels: int) -> float:
     """Drag the first slider of an `explore` output and let go; ms until the new picture is shown."""
     handle, picture = explorer.locator(".noUi-handle").first, explorer.locator("img").first
-    handle.hover()  # scrolls there, and waits until the page has come to rest
-    box = handle.bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     before = picture.get_attribute("src")
     picture.evaluate(_WATCH)
-    page.mouse.move(x, y)
-    page.mouse.down()
+    x, y = _grab(page, handle)
     page.mouse.move(x + pixels, y, steps=5)
     page.mouse.up()
     page.wait_for_function("window.courseShown !== null", timeout=30_000)
@@ -115,11 +111,25 @@ def drag(page: Page, explorer: Locator, pixels: int) -> float:
     return page.evaluate("window.courseShown - window.courseReleased")
 
 
+def _grab(page: Page, handle: Locator, tries: int = 10) -> tuple[float, float]:
+    """Press the mouse on a slider's handle; its place. The page may still move: look whether it held."""
+    for _ in range(tries):
+        handle.hover()
+        box = handle.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        if "noUi-active" in handle.get_attribute("class"):
+            return x, y
+        page.mouse.up()
+        page.wait_for_timeout(300)
+    raise AssertionError("the slider's handle could not be grabbed")
+
+
 # notes when the pointer is let go, and when the picture has another source that is loaded and painted
 _WATCH = """picture => {
     window.courseReleased = window.courseShown = null;
-    document.addEventListener("pointerup", () => { window.courseReleased = performance.now(); },
-                              {capture: true, once: true});
+    document.addEventListener("pointerup", () => { window.courseReleased = performance.now(); }, true);
     new MutationObserver((_, observer) => {
         observer.disconnect();
         picture.decode().catch(() => null).then(() => requestAnimationFrame(() => {
