@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 
 from . import emit_control, emit_memory, emit_moves, emit_tensor  # noqa: F401 - registers what they emit
 from .block_code import FunctionScope, block_code
@@ -34,7 +35,17 @@ def load(ptx: str, entry: str) -> Program:
     function = module.functions.get(entry)
     if function is None or not function.entry:
         raise KeyError(entry)
+    _refuse_cluster(function)
     return _Loader(module, _reachable(module, function)).program()
+
+
+def _refuse_cluster(entry: Function) -> None:
+    """`__cluster_dims__`: blocks that run together and see each other's shared memory."""
+    size = entry.directives.get("reqnctapercluster", (1,))
+    if prod(size) > 1:
+        line = next((item.line for item in entry.body if isinstance(item, Instruction) and item.line), 0)
+        told = f".reqnctapercluster {', '.join(map(str, size))}"
+        raise UnsupportedError(f"{entry.name}, line {line}: {told} (thread block clusters) is not emulated")
 
 
 def _reachable(module: Module, entry: Function) -> list[Function]:
