@@ -9,6 +9,7 @@ from . import emit_control, emit_memory, emit_moves, emit_tensor  # noqa: F401 -
 from .block_code import FunctionScope, block_code
 from .blocks import CARRY, RawBlock, address_registers, callee, live_in, reads_writes, split_blocks
 from .calls import lower_parameters, passed
+from .chunk import Chunk
 from .emit import RUNTIME
 from .errors import UnsupportedError
 from .isa.table import DTYPES
@@ -17,7 +18,6 @@ from .opcodes import family
 from .program import Block, Program
 from .ptx import SIZES, Function, Instruction, Module, Reg, Sym
 from .ptx_module import parse
-from .chunk import Chunk
 from .storage import register_type
 
 _LEAVES = {"next": Chunk.go_on, "branch": Chunk.branch, "switch": Chunk.switch, "barrier": Chunk.barrier,
