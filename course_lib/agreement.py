@@ -1,6 +1,9 @@
-"""How well modelled times agree with recorded ones: each row's ratio, and every pair in the wrong order."""
+"""How well modelled times agree with recorded ones: each row's ratio, and every pair in the wrong order.
 
-from collections.abc import Sequence
+`overview()` states the error of the model over all recorded sweeps.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -8,8 +11,8 @@ import numpy as np
 
 from .gpus import DEFAULT
 from .model import ModelledTime, modelled_time, scaled
-from .recorded import Table
-from .sweeps import Point, Sweep, sweep
+from .recorded import Table, recorded
+from .sweeps import Point, Sweep, all_sweeps, sweep
 from .tables import html_table, text_table
 
 
@@ -53,6 +56,34 @@ class Agreement:
         return html_table(self.rows(), header=HEADER, caption=self.caption)
 
 
+@dataclass(frozen=True)
+class Overview:
+    """The model's error on every sweep that was recorded: one `Agreement` each, by name."""
+
+    found: Mapping[str, Agreement]
+    gpu: str
+
+    def rows(self) -> list[tuple[str, str, str, str, str, str]]:
+        """(sweep, launches, median, lowest and highest ratio, pairs in the wrong order) of each sweep."""
+        return [
+            (
+                name,
+                f"{len(found.ratio)}",
+                *(f"{pick(found.ratio):.2f}" for pick in (np.median, np.min, np.max)),
+                f"{len(found.inversions())}",
+            )
+            for name, found in self.found.items()
+        ]
+
+    def __str__(self) -> str:
+        return text_table(self.rows(), header=OVERVIEW)
+
+    def _repr_html_(self) -> str:
+        caption = f"modelled over recorded time, {self.gpu}; a pair counts if recorded 10 % apart"
+        return html_table(self.rows(), header=OVERVIEW, caption=caption)
+
+
+OVERVIEW = ("sweep", "launches", "median", "lowest", "highest", "wrong pairs")
 HEADER = ("launch", "recorded ms", "modelled ms", "modelled / recorded", "limited by")
 
 
@@ -73,6 +104,19 @@ def compare(table: Table, modelled: Sequence[ModelledTime]) -> Agreement:
 
 
 _FIXED = ("median_ms", "low_ms", "high_ms", "n", "useful_bytes", "flops")
+
+
+def overview(names: Collection[str] = (), gpu: str = DEFAULT) -> Overview:
+    """The model's error on the sweeps of these names, or on all, as far as they were recorded on the GPU."""
+    found = {}
+    for chosen in all_sweeps():
+        if chosen.small and (not names or chosen.name in names):
+            try:
+                table = recorded(gpu, chosen.name)
+            except FileNotFoundError:
+                continue
+            found[chosen.name] = compare(table, modelled_sweep(chosen.name, gpu))
+    return Overview(found, gpu)
 
 
 @cache

@@ -63,11 +63,15 @@ class Compute:
 
 @dataclass(frozen=True)
 class Memory:
-    """Device memory: size in 10^9 bytes and peak bandwidth in 10^9 bytes a second."""
+    """Device memory: size in 10^9 bytes and peak bandwidth in 10^9 bytes a second.
+
+    `dram_fetch_bytes` come from DRAM when a sector of them is wanted; 32 (one sector) where it is not known.
+    """
 
     size_gb: float
     dram_gb_per_s: float
     source: str
+    dram_fetch_bytes: int = 32
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,11 @@ class L2:
 
 @dataclass(frozen=True)
 class Measured:
-    """Figures this course measured on the GPU; see `source` for when and how."""
+    """Figures this course measured on the GPU; see `source` for when and how.
+
+    `dram_latency_us`: what a load from DRAM takes while the GPU is busy. `block_turnover_us`: what a block's
+    place on an SM costs besides, from its start to the start of the next one.
+    """
 
     source: str
     copy_gb_per_s: float | None = None
@@ -89,6 +97,10 @@ class Measured:
     fp16_tensor_tflops: float | None = None
     launch_us: float | None = None
     graph_node_us: float | None = None
+    l2_gb_per_s: float | None = None
+    dram_read_gb_per_s: float | None = None
+    dram_latency_us: float | None = None
+    block_turnover_us: float | None = None
 
 
 @dataclass(frozen=True)
@@ -133,9 +145,18 @@ class Gpu:
             mhz = self.compute.tensor_clock_mhz or self.compute.clock_mhz
             peak = f"{tensor:g} TFLOP/s at {mhz:,.0f} MHz, dense"
             found.insert(3, ("FP16 tensor peak", peak, self.compute.source))
-        if self.measured and self.measured.copy_gb_per_s:
-            found.append(("copy, measured", f"{self.measured.copy_gb_per_s:,.0f} GB/s", self.measured.source))
-        return found
+        return found + self._measured_rows()
+
+    def _measured_rows(self) -> list[tuple[str, str, str]]:
+        measured = self.measured
+        if measured is None:
+            return []
+        rates = (
+            ("DRAM copy", measured.copy_gb_per_s),
+            ("DRAM read", measured.dram_read_gb_per_s),
+            ("L2 read", measured.l2_gb_per_s),
+        )
+        return [(f"{what}, measured", f"{rate:,.0f} GB/s", measured.source) for what, rate in rates if rate]
 
     def _title(self) -> str:
         return f"{self.full_name} ({self.origin}){': ' + self.note if self.note else ''}"

@@ -1,6 +1,7 @@
 """CUDA sources that are timed on a GPU, recorded, and quoted by the notebooks: chapters 01 and 03.
 
-Every constant is one translation unit with one kernel of the name in `Kernel.name`.
+Every constant is one translation unit with one kernel of the name in `Kernel.name`. The kernels that measure
+what the GPU itself can do are in `rate_kernels`.
 """
 
 from dataclasses import dataclass
@@ -188,10 +189,11 @@ extern "C" __global__ void bank_store(int* out, int offset, int repeat) {
 """,
 )
 
+# `__restrict__`: without it each load waits for the store before it, which might be to the same address.
 TRANSPOSE_COPY = Kernel(
     "transpose_copy",
     r"""
-extern "C" __global__ void transpose_copy(float* out, const float* in, int n) {
+extern "C" __global__ void transpose_copy(float* __restrict__ out, const float* __restrict__ in, int n) {
     int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
     for (int j = 0; j < 32; j += 8) out[(y + j) * n + x] = in[(y + j) * n + x];
 }
@@ -245,44 +247,6 @@ extern "C" __global__ void transpose_swizzled(float* out, const float* in, int n
         int row = threadIdx.x, col = threadIdx.y + j;
         out[(y + j) * n + x] = tile[row][row ^ col];
     }
-}
-""",
-)
-
-# `__ldcg` bypasses L1, so that the array is found in L2 or not at all.
-READ_L2 = Kernel(
-    "read_l2",
-    r"""
-extern "C" __global__ void read_l2(float4* out, const float4* in, int n, int passes) {
-    int start = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
-    float4 sum = make_float4(0, 0, 0, 0);
-    for (int pass = 0; pass < passes; ++pass) {
-#pragma unroll 4
-        for (int i = start; i < n; i += step) {
-            float4 v = __ldcg(in + i);
-            sum.x += v.x; sum.y += v.y; sum.z += v.z; sum.w += v.w;
-        }
-    }
-    out[start] = sum;
-}
-""",
-)
-
-# All loads hit L1; a warp touches `lines` different 128-byte lines in each, `pitch` words apart.
-READ_LINES = Kernel(
-    "read_lines",
-    r"""
-extern "C" __global__
-void read_lines(float* out, const float* in, int lines, int pitch, int step, int repeat) {
-    int t = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32, at = 0;
-    const float* mine = in + lane % lines * pitch;
-    float sum = 0.0f;
-#pragma unroll 8
-    for (int r = 0; r < repeat; ++r) {
-        sum += mine[at];
-        at = (at + step) & 7;
-    }
-    out[t] = sum;
 }
 """,
 )

@@ -2,33 +2,42 @@
 
 It is a bound with a name on it, never a measurement. What it assumes:
 
-* **DRAM**: every distinct 32-byte sector that is read comes from DRAM once (cold caches, perfect re-use).
-  Stores reach DRAM only when the sectors touched exceed the L2 cache; smaller ones stay in L2 until later.
-* **L2**: every sector of every request goes to L2, as if the L1 cache never hit. Re-use in L1 makes a kernel
-  faster than this term says.
-* **L1 tags**: a request takes a cycle for every four 128-byte lines it touches, and at least one.
-* **Latency** is hidden: enough warps are resident, nothing waits for a barrier or for a dependent result.
+* **DRAM**: every distinct sector that is read comes from DRAM once (cold caches, perfect re-use); where a
+  GPU fetches sectors in pairs, the pair. Stores reach DRAM only when the sectors touched exceed L2;
+  smaller ones stay in L2 until later. Where reading and copying were measured, a written byte costs more than
+  a read one, so that a copy takes as long as measured.
+* **L2** takes a number of 128-byte lines a second, whether one sector of a line is wanted or all four. L1
+  keeps what a block has loaded; every store goes to L2.
+* **L1**: a request takes a cycle for every four lines it touches, and one for every word of its busiest bank.
+  Shared memory is the same memory: the wavefronts of both add up, under the name of the larger.
+* **Memory latency**: blocks come in waves, as many at once as fit on the SMs. In each, a warp waits for DRAM
+  as often as it has rounds of loads that depend on each other or must keep their order, as far as they miss.
+  It waits for nothing else: barriers and arithmetic are hidden by other warps.
+* The resources work at the same time. On the GPU two that are almost equally slow hinder each other.
 * Instruction counts follow the PTX, which the assembler changes (loops unrolled, addresses folded).
 * An SM runs whole blocks: terms of the SM are scaled by the blocks of the busiest SM over the average
   (quantization), terms of the whole chip by the share of SMs that have a block at all.
 
-Rates per clock and their sources are in `data/gpus.toml`.
+Rates and their sources are in `data/gpus.toml`; figures measured by this course come before those of a data
+sheet. How far off the times are: `course_lib.agreement.overview()`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from .gpus import DEFAULT, Gpu
+from .gpus import DEFAULT, WARP, Gpu, Measured
 from .gpus import gpu as find_gpu
 from .occupancy import occupancy
 from .tables import html_table, text_table
 
-SECTOR = 32  # bytes
+SECTOR, LINE = 32, 128  # bytes
 _GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 _SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 _FLOAT = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 _UNIQUE = "course__unique_dram_bytes_{}"
+_IDEAL = "course__sectors_ideal_global_op_ld.sum"
+_PAIRS = "course__unique_pair_bytes_ld"  # as _UNIQUE, in aligned pairs of sectors
 
 
 @dataclass(frozen=True)
@@ -91,13 +100,14 @@ def modelled_time(
         ValueError: not one block fits on an SM of this GPU.
     """
     found = find_gpu(gpu)
-    grid, block = profile["launch__grid_size"], profile["launch__block_size"]
-    _check_fits(profile, int(block), found)
+    grid = profile["launch__grid_size"]
+    waves = -(-grid // (found.sms * _resident_blocks(profile, found)))
     busiest = -(-grid // found.sms)
     quantization = busiest * found.sms / grid
     terms = {name: seconds * quantization for name, seconds in _sm_terms(profile, found).items()}
     busy = min(1.0, grid / found.sms)
     terms |= {name: seconds / busy for name, seconds in _chip_terms(profile, found, cold).items()}
+    terms["memory latency"] = waves * _stay_seconds(profile, found, cold)
     slowest = max(terms, key=terms.__getitem__)
     launch = _launch_seconds(found)
     return ModelledTime(
@@ -135,10 +145,7 @@ def scaled(
 
 def dram_bytes(profile: Mapping[str, float], gpu: str | Gpu = DEFAULT, *, cold: bool = True) -> float:
     """Bytes that cross to and from DRAM while the kernel runs, under the assumptions of this module."""
-    read, written = profile.get(_UNIQUE.format("ld"), 0), profile.get(_UNIQUE.format("st"), 0)
-    if read + written > find_gpu(gpu).l2.size_bytes:
-        return read + written
-    return read if cold else 0
+    return sum(_dram_traffic(profile, find_gpu(gpu), cold))
 
 
 def fp32_flops(profile: Mapping[str, float]) -> float:
@@ -146,20 +153,28 @@ def fp32_flops(profile: Mapping[str, float]) -> float:
     return sum(n * profile.get(_FLOAT.format(op), 0) for op, n in (("fadd", 1), ("fmul", 1), ("ffma", 2)))
 
 
+def _dram_traffic(profile: Mapping[str, float], gpu: Gpu, cold: bool) -> tuple[float, float]:
+    """Bytes read from DRAM, and bytes written to it."""
+    touched, written = profile.get(_UNIQUE.format("ld"), 0), profile.get(_UNIQUE.format("st"), 0)
+    read = profile.get(_PAIRS, touched) if gpu.memory.dram_fetch_bytes == 2 * SECTOR else touched
+    if touched + written > gpu.l2.size_bytes:
+        return read, written
+    return (read if cold else 0), 0
+
+
 def _sm_terms(profile: Mapping[str, float], gpu: Gpu) -> dict[str, float]:
     """Seconds of each resource that every SM has for itself, were the work spread evenly."""
     rates, per_second = gpu.architecture.rates, gpu.sms * gpu.clock_hz
     requests, sectors = _both(profile, "requests"), _both(profile, "sectors")
     tags = max(requests, profile.get("course__l1_tags_global.sum", 0) / rates.l1_tags)
-    wavefronts = sum(profile.get(_SHARED.format(op), 0) for op in ("ld", "st"))
     floats = sum(profile.get(_FLOAT.format(op), 0) for op in ("fadd", "fmul", "ffma"))
     cycles = {
         "L1 sectors": sectors / rates.l1_sectors,
         "L1 tags": tags,
-        "shared wavefronts": wavefronts / rates.shared_wavefronts,
         "issue slots": profile.get("smsp__inst_executed.sum", 0) / rates.issue,
         "FP32": floats / rates.fp32,
     }
+    cycles |= {name: count / rates.shared_wavefronts for name, count in _wavefronts(profile).items()}
     terms = {name: count / per_second for name, count in cycles.items()}
     tensor = gpu.compute.fp16_tensor_tflops
     if tensor:
@@ -167,32 +182,71 @@ def _sm_terms(profile: Mapping[str, float], gpu: Gpu) -> dict[str, float]:
     return terms
 
 
+def _wavefronts(profile: Mapping[str, float]) -> dict[str, float]:
+    """Wavefronts of shared memory and of global loads: the larger of the two stands for their sum."""
+    found = {
+        "shared wavefronts": sum(profile.get(_SHARED.format(op), 0) for op in ("ld", "st")),
+        "L1 wavefronts": profile.get("course__l1_wavefronts_global.sum", 0),
+    }
+    found[max(found, key=found.__getitem__)] = sum(found.values())
+    return found
+
+
 def _chip_terms(profile: Mapping[str, float], gpu: Gpu, cold: bool) -> dict[str, float]:
     """Seconds of the resources that all SMs share."""
-    terms = {"DRAM bytes": dram_bytes(profile, gpu, cold=cold) / (gpu.memory.dram_gb_per_s * 1e9)}
-    if gpu.l2.bytes_per_clock:
-        per_second = gpu.l2.bytes_per_clock * gpu.clock_hz
-        terms["L2 sectors"] = _both(profile, "sectors") * SECTOR / per_second
+    peak = gpu.memory.dram_gb_per_s
+    read_rate = (gpu.measured and gpu.measured.dram_read_gb_per_s) or peak
+    copy_rate = (gpu.measured and gpu.measured.copy_gb_per_s) or peak
+    read, written = _dram_traffic(profile, gpu, cold)
+    terms = {"DRAM bytes": (read / read_rate + written * max(1 / peak, 2 / copy_rate - 1 / read_rate)) / 1e9}
+    l2_rate = (gpu.measured and gpu.measured.l2_gb_per_s) or (
+        gpu.l2.bytes_per_clock or 0
+    ) * gpu.clock_hz / 1e9
+    if l2_rate:
+        lines = profile.get("course__l2_lines_global.sum", _both(profile, "sectors") * SECTOR / LINE)
+        terms["L2 lines"] = lines * LINE / (l2_rate * 1e9)
     return terms
+
+
+def _stay_seconds(profile: Mapping[str, float], gpu: Gpu, cold: bool) -> float:
+    """How long a block stays on its SM because its warps wait for DRAM.
+
+    The share of rounds that DRAM answers: the distinct sectors over those that were asked for, where a
+    misaligned request counts no more sectors than its bytes need.
+    """
+    measured = _measured(gpu)
+    turnover, latency = measured.block_turnover_us or 0, measured.dram_latency_us or 0
+    if not _dram_traffic(profile, gpu, cold)[0]:
+        return turnover * 1e-6
+    warps = profile["launch__grid_size"] * -(-profile["launch__block_size"] // WARP)
+    asked = profile.get(_IDEAL, profile.get(_GLOBAL.format("sectors", "ld"), 0))
+    missing = min(1.0, profile.get(_UNIQUE.format("ld"), 0) / SECTOR / asked) if asked else 0.0
+    rounds = profile.get("course__load_rounds.sum", 0) / warps
+    return (turnover + rounds * missing * latency) * 1e-6
 
 
 def _both(profile: Mapping[str, float], what: str) -> float:
     return sum(profile.get(_GLOBAL.format(what, op), 0) for op in ("ld", "st"))
 
 
+def _measured(gpu: Gpu) -> Measured:
+    """Times measured on the GPU; on the others as on the H200, where they were."""
+    return gpu.measured or find_gpu(DEFAULT).measured or Measured("")
+
+
 def _launch_seconds(gpu: Gpu) -> float:
-    """The launch as measured on the GPU; on the others as on the H200, where it was."""
-    measured = gpu.measured or find_gpu(DEFAULT).measured
-    return (measured.launch_us or 0) * 1e-6 if measured else 0.0
+    return (_measured(gpu).launch_us or 0) * 1e-6
 
 
-def _check_fits(profile: Mapping[str, float], block: int, gpu: Gpu) -> None:
+def _resident_blocks(profile: Mapping[str, float], gpu: Gpu) -> int:
+    """Blocks on an SM at once. Raises ValueError if there are none."""
     registers = int(profile.get("launch__registers_per_thread", 0))
     shared = profile.get("launch__shared_mem_per_block_static", 0)
     shared += profile.get("launch__shared_mem_per_block_dynamic", 0)
-    found = occupancy(block, registers, int(shared), gpu)
+    found = occupancy(int(profile["launch__block_size"]), registers, int(shared), gpu)
     if found.blocks == 0:
         raise ValueError(str(found).splitlines()[0])
+    return found.blocks
 
 
 def _notes(gpu: Gpu) -> tuple[str, ...]:

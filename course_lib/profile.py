@@ -208,6 +208,7 @@ def _metrics(program: Program, launched: Launch) -> dict[str, float]:
         both = sum(_total(sites, field_name, space) for space in ("shared", *COPY_SPACES))
         metrics[f"memory_l1_wavefronts_shared{name}"] = both
     metrics["course__l1_tags_global.sum"] = _total(sites, "tags", "global") + _total(sites, "tags", "atomic global")
+    metrics["course__sectors_ideal_global_op_ld.sum"] = _total(sites, "sectors_ideal", "global", False)
     metrics["course__l1_wavefronts_global.sum"] = _total(sites, "l1_wavefronts", "global")
     metrics["course__l2_lines_global.sum"] = tally.l2_lines(program.opcode)
     metrics["course__load_rounds.sum"] = sum(

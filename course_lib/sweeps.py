@@ -183,45 +183,6 @@ def transpose(n: int) -> list[Point]:
     ]
 
 
-def working_set(total: int) -> list[Point]:
-    """Read 1 to 512 MB again and again past L1, `total` bytes in all: what L2 gives, and what DRAM gives."""
-
-    def arguments(count: int, passes: int) -> Arguments:
-        def make(cp: Any) -> tuple:
-            out = cp.zeros(1056 * THREADS * 4, cp.float32)
-            return (out, floats(cp, 4 * count), np.int32(count), np.int32(passes))
-
-        return make
-
-    found = []
-    for megabytes in (1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64, 96, 128, 256, 512):
-        size = megabytes << 20
-        passes = max(1, total // size)
-        columns, made = {"megabytes": megabytes, "passes": passes}, arguments(size // 16, passes)
-        found.append(Point(columns, k.READ_L2, (1056,), (THREADS,), made, size * passes, warm=True))
-    return found
-
-
-def lines(repeat: int) -> list[Point]:
-    """Loads that hit L1, each touching 1 to 32 lines of 128 bytes: what a request costs in L1.
-
-    With a pitch of 32 words all lines are read at the same place, with 33 each at another.
-    """
-
-    def arguments(count: int, pitch: int) -> Arguments:
-        def make(cp: Any) -> tuple:
-            out = cp.zeros(1056 * THREADS, cp.float32)
-            return (out, floats(cp, 2048), *map(np.int32, (count, pitch, 1, repeat)))
-
-        return make
-
-    return [
-        Point({"pitch": p, "lines": c}, k.READ_LINES, (1056,), (THREADS,), arguments(c, p), warm=True)
-        for p in (32, 33)
-        for c in (1, 2, 4, 8, 16, 32)
-    ]
-
-
 def sweep(name: str) -> Sweep:
     """The sweep of that name. Raises KeyError that lists them."""
     every = all_sweeps()
@@ -233,8 +194,8 @@ def sweep(name: str) -> Sweep:
 
 @cache
 def all_sweeps() -> tuple[Sweep, ...]:
-    """The sweeps of this module and of every `chapters/*_sweeps.py`."""
-    found = list(SWEEPS)
+    """The sweeps of this module, of `rates` and of every `chapters/*_sweeps.py`."""
+    found = [*SWEEPS, *import_module(f"{__package__}.rates").SWEEPS]
     for module in iter_modules(chapters.__path__):
         if module.name.endswith("_sweeps"):
             found += import_module(f"{chapters.__name__}.{module.name}").SWEEPS
@@ -250,8 +211,6 @@ SWEEPS: Sequence[Sweep] = (
     Sweep("bank_offset", "accesses per thread", 1024, banks, 16, LOOP),
     Sweep("bank_padding", "rows of the matrix", 8192, padding, 128, SQUARE),
     Sweep("bank_transpose", "rows of the larger matrix", 8192, transpose, 256, SQUARE),
-    Sweep("rate_working_set", "bytes read in all", 1 << 31, working_set, 0, LOOP),
-    Sweep("rate_l1_lines", "loads per thread", 1024, lines, 16, LOOP),
 )
 
 

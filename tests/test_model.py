@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from course_lib.gpus import gpu
 from course_lib.model import dram_bytes, fp32_flops, modelled_time
 
 CASES = json.loads((Path(__file__).parent / "data" / "h200" / "cases.json").read_text(encoding="utf-8"))
@@ -25,7 +26,10 @@ def test_each_term_by_hand():
     load = "l1tex__t_{}_pipe_lsu_mem_global_op_ld.sum"
     shared = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"
     assert term("L1 sectors", load.format("sectors")) == pytest.approx(1e9 / 4 / PER_SECOND)
-    assert term("L2 sectors", load.format("sectors")) == pytest.approx(32e9 / (5120 * 1.98e9))
+    assert term("L2 lines", load.format("sectors")) == pytest.approx(32e9 / 8.68e12)
+    assert term("L2 lines", load.format("sectors"), gpu="A100") == pytest.approx(32e9 / (5120 * 1.41e9))
+    assert term("L2 lines", "course__l2_lines_global.sum") == pytest.approx(128e9 / 8.68e12)
+    assert term("L1 wavefronts", "course__l1_wavefronts_global.sum") == pytest.approx(1e9 / PER_SECOND)
     assert term("L1 tags", load.format("requests")) == pytest.approx(1e9 / PER_SECOND)
     assert term("L1 tags", "course__l1_tags_global.sum") == pytest.approx(1e9 / 4 / PER_SECOND)
     assert term("shared wavefronts", shared) == pytest.approx(1e9 / PER_SECOND)
@@ -42,9 +46,74 @@ def test_a_copy_far_above_l2_is_limited_by_dram():
     launch = {"launch__grid_size": 2**18, "launch__block_size": 256}
     found = modelled_time(launch | sectors | unique, "H200")
     assert found.limiter == "DRAM bytes"
-    assert found.ms == pytest.approx(1e3 * 2 * size / 4.8e12 + 0.0045)
+    assert found.ms == pytest.approx(1e3 * 2 * size / 4.24e12 + 0.0045)  # the rate measured for a copy
+    assert modelled_time(launch | sectors | unique, "L4").ms == pytest.approx(
+        1e3 * 2 * size / 300e9, rel=0.01
+    )
     assert "modelled for H200" in str(found)
     assert "DRAM bytes" in found._repr_html_()
+
+
+def test_reading_alone_is_as_fast_as_measured():
+    profile = only(course__unique_dram_bytes_ld=4.52e9)
+    assert modelled_time(profile).terms["DRAM bytes"] == pytest.approx(1e-3)
+
+
+def test_sectors_come_in_pairs_where_that_was_measured():
+    """As on the H200: stride_16 wants 65,536 sectors, every second one, and reads 4,197,120 bytes."""
+    profile = {"course__unique_dram_bytes_ld": 65536 * 32, "course__unique_pair_bytes_ld": 65536 * 64}
+    read = COUNTERS["stride_16"]["counters"]["dram__bytes_read.sum"]
+    assert dram_bytes(profile, "H200") == pytest.approx(read, rel=0.02)
+    assert dram_bytes(profile, "T4") == 65536 * 32
+
+
+def test_shared_memory_and_l1_are_one_memory():
+    shared = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
+    both = LAUNCH | {shared: 3e9, "course__l1_wavefronts_global.sum": 1e9}
+    terms = modelled_time(both).terms
+    assert terms["shared wavefronts"] == pytest.approx(4e9 / PER_SECOND)
+    assert terms["L1 wavefronts"] == pytest.approx(1e9 / PER_SECOND)
+
+
+def waiting(blocks: int = 1056, **counts: float) -> float:
+    """Seconds of memory latency of full SMs (8 blocks each): every warp loads 4 sectors, all from DRAM."""
+    warps = 8 * blocks
+    profile = {
+        "launch__grid_size": blocks,
+        "launch__block_size": 256,
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": 4 * warps,
+        "course__unique_dram_bytes_ld": 128 * warps,
+        "course__load_rounds.sum": warps,
+    }
+    return modelled_time(profile | counts).terms["memory latency"]
+
+
+def test_a_warp_waits_once_for_each_round_of_loads():
+    latency, turnover = 0.64e-6, 0.16e-6
+    assert waiting() == pytest.approx(turnover + latency)
+    assert waiting(1057) == pytest.approx(2 * (turnover + latency))
+    assert waiting(**{"course__load_rounds.sum": 4 * 8448}) == pytest.approx(turnover + 4 * latency)
+    half = {"course__unique_dram_bytes_ld": 64 * 8448}
+    assert waiting(**half) == pytest.approx(turnover + latency / 2)
+
+
+def test_fewer_resident_warps_wait_longer():
+    """64 KB of shared memory a block leave 3 blocks of 8 on an SM: 1056 blocks take 3 waves."""
+    crowded = waiting(launch__shared_mem_per_block_static=65536)
+    assert crowded == pytest.approx(3 * waiting())
+
+
+def test_a_copy_of_a_float_a_thread_waits_as_recorded():
+    """Little's law by hand: 64 warps x 132 SMs x 128 bytes under way, each for 0.80 µs."""
+    bytes_read, in_flight = 4 * 2**26, 64 * 132 * 128
+    seconds = bytes_read / in_flight * 0.80e-6
+    blocks = 2**26 // 256
+    assert waiting(blocks) == pytest.approx(seconds, rel=0.01)
+
+
+def test_a_gpu_without_measured_rates_uses_its_data_sheet():
+    assert gpu("A100").measured is None
+    assert modelled_time(only(course__unique_dram_bytes_ld=1.555e9), "A100").terms["DRAM bytes"] == 1e-3
 
 
 def test_stores_that_fit_into_l2_do_not_reach_dram():
@@ -72,7 +141,7 @@ def test_one_block_too_many_doubles_the_terms_of_an_sm():
 
 
 def test_one_block_gets_one_sms_share_of_dram():
-    profile = {"launch__grid_size": 1, "launch__block_size": 256, "course__unique_dram_bytes_ld": 4.8e6}
+    profile = {"launch__grid_size": 1, "launch__block_size": 256, "course__unique_dram_bytes_ld": 4.52e6}
     assert modelled_time(profile, "H200").terms["DRAM bytes"] == pytest.approx(132e-6)
 
 
@@ -83,7 +152,7 @@ def test_a_tiny_kernel_is_limited_by_its_launch():
 
 def test_without_a_known_l2_bandwidth_the_term_is_missing_and_said_so():
     found = modelled_time(LAUNCH, "L4")
-    assert "L2 sectors" not in found.terms
+    assert "L2 lines" not in found.terms
     assert "No L2 bandwidth" in str(found)
 
 
@@ -115,9 +184,9 @@ def h200(case: str) -> dict[str, float]:
         ("bank_seed_4", "bank_seed_32", "shared wavefronts"),
         ("bank_seed_33", "bank_seed_32", "shared wavefronts"),
         ("tr_pad4", "tr_pad0", "shared wavefronts"),
-        ("offset_32", "offset_1", "L2 sectors"),
+        ("offset_32", "offset_1", "L2 lines"),
         ("stride_1", "stride_32", "L1 sectors"),
-        ("tr_pad0", "tr_naive", "L2 sectors"),
+        ("tr_pad0", "tr_naive", "L2 lines"),
         ("soa3_sum", "aos3_sum", "L1 sectors"),
     ],
 )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from course_lib import record as recorder
-from course_lib.agreement import compare, modelled_sweep
+from course_lib.agreement import compare, modelled_sweep, overview
 from course_lib.gpus import gpu
 from course_lib.kernels import COPY_FLOAT
 from course_lib.model import modelled_time
@@ -94,7 +94,7 @@ def modelled(milliseconds: float):
     profile = {
         "launch__grid_size": 1320,
         "launch__block_size": 32,
-        "course__unique_dram_bytes_ld": 4.8e9 * milliseconds,
+        "course__unique_dram_bytes_ld": 4.52e9 * milliseconds,
     }
     return modelled_time(profile, "H200")
 
@@ -108,6 +108,14 @@ def test_agreement_gives_ratios_and_wrong_orders(table):
     assert wrong.inversions(margin=5) == []
     assert "DRAM bytes" in str(wrong)
     assert "modelled for H200" in wrong._repr_html_()
+
+
+def test_the_overview_has_a_row_for_every_recorded_sweep(tmp_path):
+    shown = overview(["coalescing_vector", "nothing recorded"])
+    assert [row[0] for row in shown.rows()] == ["coalescing_vector"]
+    assert shown.rows()[0][1] == "3"
+    assert "coalescing_vector" in str(shown)
+    assert "<table" in shown._repr_html_()
 
 
 def test_folder_names():
@@ -168,7 +176,51 @@ def test_every_recorded_table_reads():
         assert (table.ms <= table["high_ms"]).all(), path
 
 
-@pytest.mark.parametrize("name", [s.name for s in all_sweeps() if not s.name.startswith("rate_")])
+H200 = gpu("H200")
+LAUNCH_MS = 1e-3 * H200.measured.launch_us
+
+
+def test_the_rates_of_the_h200_are_those_of_its_table():
+    table = recorded("H200", "rate_working_set")
+    rate = table["useful_bytes"] / (table.ms - LAUNCH_MS) / 1e6  # GB/s
+    megabytes = table["megabytes"]
+    within = (megabytes >= 16) & (megabytes <= 48)
+    assert rate[within] == pytest.approx(H200.measured.l2_gb_per_s, rel=0.02)
+    assert rate[megabytes >= 128] == pytest.approx(H200.measured.dram_read_gb_per_s, rel=0.02)
+
+
+def test_a_block_of_one_load_stays_as_long_as_the_table_of_gpus_says():
+    table = recorded("H200", "coalescing_vector").where(width=1)
+    waves = 2**26 / 256 / (132 * 8)
+    stay = H200.measured.block_turnover_us + H200.measured.dram_latency_us
+    assert 1e3 * (table.ms[0] - LAUNCH_MS) / waves == pytest.approx(stay, rel=0.02)
+
+
+def test_loads_in_series_cost_the_latency_each():
+    """The line through the time a block stays, over its loads: slope and intercept."""
+    try:
+        table = recorded("H200", "rate_in_flight").where(order="series")
+    except FileNotFoundError:
+        pytest.skip("not recorded yet: run `python -m course_lib.record rate_in_flight` on an H200")
+    loads = table["loads"]
+    stay = 1e3 * (table.ms - LAUNCH_MS) / (2**26 / loads / 256 / (132 * 8))
+    latency, turnover = np.polyfit(loads, stay, 1)
+    assert latency == pytest.approx(H200.measured.dram_latency_us, rel=0.1)
+    assert turnover == pytest.approx(H200.measured.block_turnover_us, abs=0.1)
+
+
+def test_l2_counts_lines_not_sectors():
+    try:
+        table = recorded("H200", "rate_l2_lines")
+    except FileNotFoundError:
+        pytest.skip("not recorded yet: run `python -m course_lib.record rate_l2_lines` on an H200")
+    lines = 1056 * 8 * 256 * table["lines"]
+    bound = 1e3 * 128 * lines / (H200.measured.l2_gb_per_s * 1e9) + LAUNCH_MS
+    limited = table["lines"] >= 4
+    assert table.ms[limited] == pytest.approx(bound[limited], rel=0.15)
+
+
+@pytest.mark.parametrize("name", [s.name for s in all_sweeps() if s.small])
 def test_the_model_orders_the_variants_as_the_h200_does(name):
     """No pair that the GPU puts more than 10 % apart may come out the other way round."""
     try:

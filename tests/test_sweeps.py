@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from course_lib import rates, sweeps
 from course_lib import standin as cp
-from course_lib import sweeps
 from course_lib.agreement import modelled_sweep
 from course_lib.model import modelled_time, scaled
 from course_lib.profile import profile
@@ -83,13 +83,31 @@ def test_bank_kernels_return_what_was_in_shared_memory():
 
 
 def test_lines_touch_as_many_lines_as_they_say():
-    for point in sweeps.lines(16):
+    for point in rates.lines(16):
         counts = profile(point.kernel.compile(cp), (1,), (32,), point.arguments(cp))
         assert counts[LOADED] == pytest.approx(16 * point.columns["lines"], abs=16)
 
 
+def test_l2_is_asked_for_as_many_lines_and_sectors_as_they_say():
+    asked = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+    for point in rates.l2_lines(16):
+        counts = profile(point.kernel.compile(cp), (1,), (256,), point.arguments(cp))
+        lines, sectors = point.columns["lines"], point.columns["sectors"]
+        assert counts["course__l2_lines_global.sum"] == counts[asked] * lines + 8  # a stored line each warp
+        assert counts[LOADED] == counts[asked] * lines * sectors
+
+
+def test_copies_in_flight_differ_in_their_rounds_alone():
+    for point in rates.in_flight(1 << 13):
+        out, given = run(point)
+        np.testing.assert_array_equal(out, given)
+        counts, loads = counts_of(point), point.columns["loads"]
+        rounds = loads if point.columns["order"] == "series" else 1
+        assert counts["course__load_rounds.sum"] == rounds * (1 << 13) / 32 / loads
+
+
 def test_the_working_set_is_read_pass_after_pass():
-    point = sweeps.working_set(2 << 20)[0]
+    point = rates.working_set(2 << 20)[0]
     assert point.columns == {"megabytes": 1, "passes": 2}
     out, given, _, _ = run(point)
     assert out.sum() == pytest.approx(2 * given.sum(dtype=float), rel=1e-4)

@@ -125,13 +125,13 @@ def test_without_a_gpu_neither_a_wall_clock_nor_array_code_is_timed(monkeypatch)
 
 
 def test_an_emulated_kernel_is_modelled(monkeypatch):
-    counts = {"launch__grid_size": 264, "launch__block_size": 256, "course__unique_dram_bytes_ld": 48e6}
+    counts = {"launch__grid_size": 264, "launch__block_size": 256, "course__unique_dram_bytes_ld": 45.2e6}
     module = ModuleType("course_lib.profile")
     module.profile = lambda kernel, grid, block, args, shared_mem: counts
     monkeypatch.setitem(sys.modules, "course_lib.profile", module)
     found = benchmark(object(), (264,), (256,), (), gpu="H200")
     assert (found.source, found.limiter, found.n, found.device) == ("modelled", "DRAM bytes", 0, "H200")
-    assert found.ms == pytest.approx(0.01 + 0.0045)  # 48 MB at 4.8 TB/s, and the launch
+    assert found.ms == pytest.approx(0.01 + 0.0045)  # 45.2 MB at 4.52 TB/s, and the launch
     assert "modelled" in str(found)
     warm = benchmark(object(), (264,), (256,), (), gpu="H200", flush_l2=False)
     assert warm.cache_resident
