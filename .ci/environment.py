@@ -30,23 +30,24 @@ def main() -> int:
 
     extra, reason = cupy_wheel(probe())
     print(f"CuPy: {reason}")
-    extras = [*options.extras.split(","), *([extra] if extra else [])]
+    extras = set(options.extras.split(","))
     folder = ROOT / options.venv
     stamp, mark = folder / "course-stamp", _mark(folder)
-    old_mark, *installed = stamp.read_text().split() if stamp.exists() else [""]
-    if old_mark == mark and set(extras) <= set(installed):
+    base = f"python{sys.version_info[0]}.{sys.version_info[1]}/{extra}"  # what cannot be changed in place
+    old_mark, old_base, *installed = stamp.read_text().split() if stamp.exists() else ["", base]
+    if (old_mark, old_base) == (mark, base) and extras <= set(installed):
         return 0
-    extras = sorted({*extras, *(installed if old_mark == mark else [])})
+    extras.update(installed)
     stamp.unlink(missing_ok=True)
-    if not _make(folder):
+    if not _make(folder, fresh=old_base != base):  # another Python, or a second CuPy, does not fit in
         return _stop("cannot make a virtual environment; on Debian or Ubuntu: apt-get install python3-venv")
     print(f"Installing the course into {options.venv} (once; later starts need no network) ...", flush=True)
-    wanted = f"{ROOT}[{','.join(extras)}]"
+    wanted = f"{ROOT}[{','.join(sorted({*extras, extra} - {None}))}]"
     pip = [str(_python(folder)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     status = subprocess.call([*pip, "--editable", wanted])
     if status == 0:
         _quiet(folder)
-        stamp.write_text(" ".join([mark, *extras]))
+        stamp.write_text(" ".join([mark, base, *sorted(extras)]))
     return status
 
 
@@ -67,10 +68,10 @@ def _python(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def _make(folder: Path) -> bool:
-    """Create the virtual environment, or leave a working one as it is."""
+def _make(folder: Path, fresh: bool) -> bool:
+    """Create the virtual environment, or leave a working one as it is unless a fresh one is asked for."""
     works = [str(_python(folder)), "-c", "import pip"]
-    if _python(folder).exists() and subprocess.call(works, stderr=subprocess.DEVNULL) == 0:
+    if not fresh and _python(folder).exists() and subprocess.call(works, stderr=subprocess.DEVNULL) == 0:
         return True
     try:
         venv.create(folder, clear=True, with_pip=True)
