@@ -72,6 +72,7 @@ class Memory:
     dram_gb_per_s: float
     source: str
     dram_fetch_bytes: int = 32
+    dram_fetch_source: str = ""
 
 
 @dataclass(frozen=True)

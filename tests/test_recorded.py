@@ -205,7 +205,7 @@ def test_loads_in_series_cost_the_latency_each():
     loads = table["loads"]
     stay = 1e3 * (table.ms - LAUNCH_MS) / (2**26 / loads / 256 / (132 * 8))
     latency, turnover = np.polyfit(loads, stay, 1)
-    assert latency == pytest.approx(H200.measured.dram_latency_us, rel=0.1)
+    assert latency == pytest.approx(H200.measured.dram_latency_us, rel=0.15)
     assert turnover == pytest.approx(H200.measured.block_turnover_us, abs=0.1)
 
 
@@ -217,7 +217,7 @@ def test_l2_counts_lines_not_sectors():
     lines = 1056 * 8 * 256 * table["lines"]
     bound = 1e3 * 128 * lines / (H200.measured.l2_gb_per_s * 1e9) + LAUNCH_MS
     limited = table["lines"] >= 4
-    assert table.ms[limited] == pytest.approx(bound[limited], rel=0.15)
+    assert table.ms[limited] == pytest.approx(bound[limited], rel=0.25)
 
 
 @pytest.mark.parametrize("name", [s.name for s in all_sweeps() if s.small])
