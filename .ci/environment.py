@@ -2,7 +2,7 @@
 
     python3 .ci/environment.py [--extras lab,test] [--venv .venv]
 
-Nothing is installed, and the network is not touched, while `pyproject.toml`, the Python version, the folder
+Nothing is installed, and the network is not touched, while `pyproject.toml`, the Python, the folder
 and the driver are the ones of the last time.
 """
 
@@ -59,8 +59,8 @@ def _options() -> argparse.Namespace:
 
 
 def _mark(folder: Path) -> str:
-    """Everything but the extras that decides what is installed, as one hash."""
-    parts = [(ROOT / "pyproject.toml").read_text(encoding="utf-8"), sys.version, str(folder)]
+    """What is asked for, and where, as one hash."""
+    parts = [(ROOT / "pyproject.toml").read_text(encoding="utf-8"), str(folder)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
