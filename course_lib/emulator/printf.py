@@ -24,21 +24,23 @@ _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|z|j|t|L
 
 
 def print_lanes(fragment: Fragment, format_address: Value, buffer_address: Value) -> np.ndarray:
-    """Write one formatted text per lane, in order of block and thread; returns the argument counts."""
+    """Write one formatted text per lane, in order of block and thread; returns the numbers of arguments."""
     shape = fragment.lanes.shape
     formats = np.broadcast_to(lanes(format_address), shape).ravel()
     buffers = np.broadcast_to(lanes(buffer_address), shape).ravel()
     launch = fragment.chunk.launch
     texts = []
+    counts = np.zeros(len(formats), np.uint32)
     for lane in range(min(len(formats), MOST_LINES - launch.printed)):
         reader = _Reader(fragment, lane)
-        texts.append(_formatted(reader, reader.string(int(formats[lane])), int(buffers[lane])))
+        text, counts[lane] = _formatted(reader, reader.string(int(formats[lane])), int(buffers[lane]))
+        texts.append(text)
     launch.printed += len(texts)
     if len(texts) < len(formats) and not launch.print_cut:
         launch.print_cut = True
         texts.append(f"[printf stops here: more than {MOST_LINES} lines]\n")
     sys.stdout.write("".join(texts))
-    return np.zeros(shape, np.uint32)
+    return counts.reshape(shape)
 
 
 def fail_assertion(fragment: Fragment, message_address: Value, line: Value) -> NoReturn:
@@ -76,34 +78,43 @@ class _Reader:
         return found.decode("utf-8", "replace")
 
 
-def _formatted(reader: _Reader, template: str, buffer: int) -> str:
-    at = buffer
+class _Buffer:
+    """The arguments of one call, one after the other, each at its natural alignment."""
 
-    def argument(dtype: str) -> int | float:
-        nonlocal at
+    def __init__(self, reader: _Reader, start: int) -> None:
+        self.reader, self.at, self.taken = reader, start, 0
+
+    def take(self, dtype: str) -> int | float:
+        """The next argument."""
         size = np.dtype(dtype).itemsize
-        at = -(-at // size) * size
-        value = reader.number(at, dtype)
-        at += size
+        self.at = -(-self.at // size) * size
+        value = self.reader.number(self.at, dtype)
+        self.at += size
+        self.taken += 1
         return value
 
-    def replace(match: re.Match) -> str:
-        flags, width, precision, length, kind = match.groups()
-        if kind == "%":
-            return "%"
-        width = str(argument("i4")) if width == "*" else width or ""
-        precision = str(argument("i4")) if precision == "*" else precision
-        spec = f"%{flags}{width}" + (f".{precision}" if precision is not None else "")
-        if kind == "s":
-            return (spec + "s") % reader.string(int(argument("u8")))
-        if kind == "p":
-            return (spec + "s") % hex(int(argument("u8")))
-        if kind in "fFeEgG":
-            return (spec + kind) % argument("f8")
-        if kind in "aA":
-            return (spec + "s") % float(argument("f8")).hex()
-        wide = length in ("l", "ll", "z", "j", "t")
-        value = argument(("i" if kind in "dic" else "u") + ("8" if wide else "4"))
-        return (spec + {"i": "d", "u": "d"}.get(kind, kind)) % value
 
-    return _CONVERSION.sub(replace, template)
+def _formatted(reader: _Reader, template: str, start: int) -> tuple[str, int]:
+    """(text, number of arguments used)."""
+    arguments = _Buffer(reader, start)
+    return _CONVERSION.sub(lambda match: _converted(match, arguments), template), arguments.taken
+
+
+def _converted(match: re.Match, arguments: _Buffer) -> str:
+    flags, width, precision, length, kind = match.groups()
+    if kind == "%":
+        return "%"
+    width = str(arguments.take("i4")) if width == "*" else width or ""
+    precision = str(arguments.take("i4")) if precision == "*" else precision
+    spec = f"%{flags}{width}" + (f".{precision}" if precision is not None else "")
+    if kind == "s":
+        return (spec + "s") % arguments.reader.string(int(arguments.take("u8")))
+    if kind == "p":
+        return (spec + "s") % hex(int(arguments.take("u8")))
+    if kind in "fFeEgG":
+        return (spec + kind) % arguments.take("f8")
+    if kind in "aA":
+        return (spec + "s") % float(arguments.take("f8")).hex()
+    signed, wide = kind in "dic", length in ("l", "ll", "z", "j", "t")
+    value = arguments.take(("i" if signed else "u") + ("8" if wide else "4"))
+    return (spec + {"i": "d", "u": "d"}.get(kind, kind)) % value
