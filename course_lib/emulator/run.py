@@ -22,6 +22,7 @@ from .undefined import is_undefined
 
 if TYPE_CHECKING:
     from .program import Program
+    from .trace import Trace
 
 CHUNK_LANES = 32_768
 CHUNK_BYTES = 128 << 20
@@ -91,6 +92,7 @@ def launch(
     program: Program, grid: tuple[int, int, int], block: tuple[int, int, int], parameters: list,
     shared_mem: int = 0, *, observe: dict[int, int] | None = None, step_budget: int = STEP_BUDGET,
     seed: int | None = None, names: list[str] | None = None, cooperative: bool = False,
+    trace: Trace | None = None,
 ) -> Launch:  # fmt: skip
     """Run a kernel to its end.
 
@@ -99,11 +101,14 @@ def launch(
     `observe` turns counters and hazard checks on; they are in the returned `Launch`. It is the table of
     `merged.sass_widths`, empty where every access is counted as the PTX has it. `seed` shuffles the order
     of blocks; `names` are the parameters' names for messages; `cooperative` allows a barrier of the whole grid.
+    `trace` is filled with the path of one warp, where counters are on.
 
     Raises MemoryAccessError, DeadlockError, StepBudgetError.
     """
     geometry = Geometry(grid, block)
     running = Launch(program, geometry, parameters, shared_mem, names or [], observe, step_budget, cooperative)
+    if running.tally is not None:
+        running.tally.trace = trace
     fresh = deque(_chunks(running, seed))
     paused: deque[Chunk] = deque()
     with np.errstate(all="ignore"):

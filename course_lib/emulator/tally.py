@@ -16,6 +16,7 @@ from .lanes import WARP
 if TYPE_CHECKING:
     from .fragment import Fragment
     from .memory import Region
+    from .trace import Trace
 
 SECTOR = 32
 
@@ -47,6 +48,7 @@ class Tally:
     sites: dict[int, SiteTally] = field(default_factory=dict)
     touched: dict[tuple[bool, int], np.ndarray] = field(default_factory=dict)
     l1: SampledL1 | None = None
+    trace: Trace | None = None  # of one warp, where somebody wants it
 
     def __post_init__(self) -> None:
         self.warps = [0] * self.block_count
@@ -57,6 +59,8 @@ class Tally:
         """A basic block was executed once by the fragment's warps."""
         self.warps[pc] += fragment.lanes.warp_count
         self.lanes[pc] += fragment.lanes.count
+        if self.trace is not None:
+            self.trace.note(pc, fragment.lanes)
 
     def diverged(self, pc: int, fragment: Fragment, taken: np.ndarray) -> None:
         """Lanes disagreed at the branch that ends block `pc`."""
