@@ -13,7 +13,8 @@ atomics themselves are not checked.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,55 +31,142 @@ if TYPE_CHECKING:
     from .memory import Region
     from .run import Launch
 
-MOST_HELD = 256
+_PATTERNS = count(1)
+MOST_HELD = 1024
 MOST_HELD_BYTES = 1 << 26
 MOST_WORDS = 1 << 23
 
 
 @dataclass(slots=True)
 class Held:
-    """An access that may be looked at later: bytes `low` .. `high` of its region, by some lanes."""
+    """An access that may be looked at later: bytes `low` .. `high` of its region, by some lanes.
+
+    `place` is equal for two accesses in which each thread touches the same bytes.
+    """
 
     kind: str
     lanes: LaneSet
     order: Order
-    address: Value
+    address: Value | None
     width: int
     low: int
     high: int
     stamp: int
     values: Sequence[np.ndarray] | None
+    index: np.ndarray | None = None
 
-    def same_place(self, other: Held) -> bool:
-        """True when each thread touches the same bytes in both."""
-        mine, theirs = self.address, other.address
-        return (
-            self.low == other.low and self.width == other.width
-            and type(mine) is Address and type(theirs) is Address and mine.base is theirs.base
-            and self.lanes is other.lanes
-        )  # fmt: skip
+    @property
+    def place(self) -> tuple:
+        """Equal for two accesses in which each thread touches the same bytes."""
+        pattern = 0
+        if type(self.address) is Address:
+            notes = self.address.base.notes
+            pattern = notes.get("pattern") or notes.setdefault("pattern", next(_PATTERNS))
+        return pattern, self.low, self.width, id(self.lanes)
 
-    def private(self) -> bool:
-        """True when no two lanes touch the same byte."""
-        lanes = self.lanes
-        if type(self.address) is not Address or self.address.base.array.size != lanes.count:
-            return lanes.count == 1
+    def spread(self) -> str:
+        """ "dense": the lanes touch a piece of memory in order; "apart": no two lanes touch one byte; or ""."""
+        if type(self.address) is not Address or self.address.base.array.size != self.lanes.count:
+            return "dense" if self.lanes.count == 1 else ""
         base = self.address.base
-        known = base.notes.get(("private", self.width))
+        known = base.notes.get(("spread", self.width))
         if known is None:
-            known = base.notes["private", self.width] = _distinct(base.indices(0), base.span, self.width)
+            known = base.notes["spread", self.width] = _spread(base.indices(0), base.span, self.width)
         return known
 
+    def words(self, grain: int) -> np.ndarray:
+        """Words of `grain` bytes of the region that each lane touches: (words, lanes)."""
+        step, shift = max(1, self.width // grain), grain.bit_length() - 1
+        if type(self.address) is Address:
+            index = self.address.base.indices(shift)
+        elif self.address is None and self.index is None:
+            index = np.arange(0, step * self.lanes.count, step).reshape(self.lanes.shape)
+        else:
+            index = 0 if self.index is None else self.index
+        first = np.broadcast_to(index, self.lanes.shape).ravel() + (self.low >> shift)
+        return first + np.arange(step)[:, None]
 
-@dataclass
+    def shrink(self, grain: int) -> None:
+        """Keep no more than `words` needs."""
+        self.values = None  # of use only where threads store to one word
+        if type(self.address) is Address:
+            if self.spread() != "dense":
+                self.index = self.address.base.indices(grain.bit_length() - 1).astype(np.int32)
+            self.address = None
+
+
 class Watched:
-    """One region: accesses held back, or its shadow."""
+    """One region: accesses held back, or its shadow.
 
-    region: Region
-    held: list[Held] = field(default_factory=list)
-    read_only: bool = True
-    shadow: Shadow | None = None
-    unchecked: bool = False
+    Accesses are held back while they are all loads or all atomics, or while no byte is touched by two threads.
+    """
+
+    def __init__(self, region: Region, grain: int) -> None:
+        self.region, self.grain = region, grain
+        self.held: dict[tuple, Held] = {}
+        self.kinds: set[str] = set()
+        self.places: set[tuple] = set()
+        self.low, self.high = 0, 0
+        self.claimed: np.ndarray | None = None
+        self.apart = True
+        self.bytes = 0
+        self.shadow: Shadow | None = None
+
+    def hold(self, new: Held) -> bool:
+        """Keep an access for later; False when it may meet another one, or too much is kept."""
+        if len(self.held) >= MOST_HELD or self.bytes > MOST_HELD_BYTES:
+            return False
+        place = new.place
+        if new.kind == "store" or self.kinds - {new.kind}:
+            alone, outside = bool(new.spread()), new.low >= self.high or new.high <= self.low
+            if not alone and (new.kind == "store" or not outside):
+                return False
+            if not outside and place not in self.places and not self._free(new):
+                return False
+        self._keep(new, place)
+        return True
+
+    def _free(self, new: Held) -> bool:
+        """Whether nobody touched the words of a place, where places lie between each other."""
+        if not self.apart:
+            return False
+        if self.claimed is None:
+            self.claimed = np.zeros(len(self.region.buffer) // self.grain, np.bool_)
+            for held in self.held.values():
+                self.claimed[held.words(self.grain)] = True
+        return not self.claimed[new.words(self.grain)].any()
+
+    def _keep(self, new: Held, place: tuple) -> None:
+        if place not in self.places:
+            self.places.add(place)
+            first = not self.held
+            self.low = new.low if first else min(self.low, new.low)
+            self.high = new.high if first else max(self.high, new.high)
+            self.apart = self.apart and bool(new.spread())
+            if self.claimed is not None:
+                self.claimed[new.words(self.grain)] = True
+        new.shrink(self.grain)
+        self.bytes += 0 if new.index is None else new.index.nbytes
+        self.kinds.add(new.kind)
+        self.held.pop((new.kind, place), None)  # the later access of the same threads speaks for both
+        self.held[new.kind, place] = new
+
+    def give(self, shadow: Shadow) -> None:
+        """Look at accesses as they come from now on."""
+        for held in self.held.values():
+            shadow.note(self.described(held))
+        self.held, self.claimed, self.shadow = {}, None, shadow
+
+    def described(self, held: Held) -> Access:
+        """An access as the shadow wants it."""
+        lanes, places = held.lanes, held.words(self.grain)
+        rows = held.order.rows_of(lanes)
+        access = Access(held.kind, lanes.ids, lanes.lane_threads, rows, places, held.order, held.stamp)
+        if held.values is not None:
+            values, memory = held.values, self.region.view(np.dtype(f"u{self.grain}"))
+            access.new = lambda: stored_words(values, lanes.shape, 1, self.grain)
+            access.old = lambda: memory[places][None]
+        return access
 
 
 class CrossBlockShadow(Shadow):
@@ -128,8 +216,7 @@ class GlobalRaces:
         facts = launch.program.facts
         self.grain = facts.global_grain
         self.fences = Fences(launch.geometry.blocks, launch.geometry.threads) if facts.fenced else None
-        self.watched = {region.start: Watched(region) for region in launch.stored_regions()}
-        self.held_bytes = 0
+        self.watched = {region.start: Watched(region, self.grain) for region in launch.stored_regions()}
 
     def access(
         self, kind: str, fragment: Fragment, order: Order, address: Value, offset: int, width: int,
@@ -137,86 +224,32 @@ class GlobalRaces:
     ) -> None:  # fmt: skip
         """Check and note a "load", "store" or "atomic" of `width` bytes a lane, about to happen."""
         watched = self.watched.get(region.start)
-        if watched is None or watched.unchecked:
+        if watched is None:
             return
         low, span = _extent(address, offset)
         low -= region.start
-        stamp, high = order.stamp(site), low + span + width
-        held = Held(kind, fragment.lanes, order, address, width, low, high, stamp, values)
-        if watched.shadow is None and self._hold(watched, held):
-            return
+        held = Held(
+            kind, fragment.lanes, order, address, width, low, low + span + width, order.stamp(site), values
+        )
         if watched.shadow is None:
-            self._give_shadow(watched)
-        if watched.shadow is not None:
-            self._look(watched, held)
+            if watched.hold(held):
+                return
+            words = len(region.buffer) // self.grain
+            if words > MOST_WORDS:
+                self._give_up(region)
+                return
+            watched.give(CrossBlockShadow(words, self.launch.geometry.threads, self.fences))
+        self._look(watched, held)
 
-    # -- holding back ---------------------------------------------------------
-
-    def _hold(self, watched: Watched, new: Held) -> bool:
-        """Keep an access for later; False when it may meet another one, or too many are kept."""
-        if len(watched.held) >= MOST_HELD or self.held_bytes > MOST_HELD_BYTES:
-            return False
-        if watched.read_only and new.kind == "load":
-            return self._keep(watched, new)
-        if new.kind == "store" and not new.private():
-            return False
-        for at, old in enumerate(watched.held):
-            if old.high <= new.low or new.high <= old.low or old.kind == new.kind != "store":
-                continue
-            if not (new.same_place(old) and old.private()):
-                return False
-            if old.kind == new.kind:
-                watched.held[at] = new
-                return True
-        watched.read_only = False
-        return self._keep(watched, new)
-
-    def _keep(self, watched: Watched, new: Held) -> bool:
-        if watched.held and watched.held[-1].kind == new.kind and new.same_place(watched.held[-1]):
-            watched.held[-1] = new
-            return True
-        watched.held.append(new)
-        if type(new.address) is Address:
-            self.held_bytes += 2 * new.address.base.array.nbytes
-        self.held_bytes += sum(value.nbytes for value in new.values or ())
-        return True
-
-    def _give_shadow(self, watched: Watched) -> None:
-        words = len(watched.region.buffer) // self.grain
-        if words > MOST_WORDS:
-            watched.unchecked = True
-            watched.held.clear()
-            text = f"{watched.region.name} is too large to be checked for races ({len(watched.region.buffer)} bytes)"
-            self.launch.hazards.unchecked.append(text)
-            return
-        watched.shadow = CrossBlockShadow(words, self.launch.geometry.threads, self.fences)
-        for held in watched.held:
-            watched.shadow.note(self._described(watched, held))
-        watched.held.clear()
-
-    # -- looking --------------------------------------------------------------
+    def _give_up(self, region: Region) -> None:
+        del self.watched[region.start]
+        text = f"{region.name} is too large to be checked for races ({len(region.buffer)} bytes)"
+        self.launch.hazards.unchecked.append(text)
 
     def _look(self, watched: Watched, held: Held) -> None:
-        shadow, access = watched.shadow, self._described(watched, held)
-        conflicts = shadow.conflicts(access)
-        shadow.note(access)
-        clash = shadow.clash(access) if held.kind == "store" else None
-        for conflict in conflicts + ([clash] if clash is not None else []):
+        access = watched.described(held)
+        for conflict in watched.shadow.enter(access):
             self._report(watched.region, access, conflict)
-
-    def _described(self, watched: Watched, held: Held) -> Access:
-        lanes, order = held.lanes, held.order
-        shift = self.grain.bit_length() - 1
-        index = held.address.base.indices(shift) if type(held.address) is Address else 0
-        place = np.broadcast_to(index, lanes.shape).ravel() + (held.low >> shift)
-        places = place + np.arange(max(1, held.width // self.grain))[:, None]
-        who, rows = lanes.ids.astype(np.int32), order.rows_of(lanes)
-        access = Access(held.kind, who, lanes.lane_threads, rows, places, order, held.stamp)
-        if held.values is not None:
-            values, memory = held.values, watched.region.view(np.dtype(f"u{self.grain}"))
-            access.new = lambda: stored_words(values, lanes.shape, 1, self.grain)
-            access.old = lambda: memory[places][None]
-        return access
 
     def _report(self, region: Region, access: Access, conflict: Conflict) -> None:
         threads, line = self.launch.geometry.threads, self.launch.program.line
@@ -239,13 +272,13 @@ def _extent(address: Value, offset: int) -> tuple[int, int]:
     return (address.base.low + address.offset + offset) % (1 << 64), address.base.span
 
 
-def _distinct(relative: np.ndarray, span: int, width: int) -> bool:
-    """True when accesses of `width` bytes at these relative addresses, multiples of it, do not overlap."""
+def _spread(relative: np.ndarray, span: int, width: int) -> str:
+    """As `Held.spread`, for accesses of `width` bytes at these relative addresses, multiples of it."""
     flat = relative.ravel()
     if (flat[1:] > flat[:-1]).all():
-        return True
+        return "dense" if span == (flat.size - 1) * width else "apart"
     if span // width > 64 * flat.size:
-        return len(np.unique(flat)) == flat.size
+        return "apart" if len(np.unique(flat)) == flat.size else ""
     marks = np.zeros(span // width + 1, np.bool_)
     marks[flat // width] = True
-    return int(np.count_nonzero(marks)) == flat.size
+    return "apart" if int(np.count_nonzero(marks)) == flat.size else ""

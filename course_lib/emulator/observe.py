@@ -139,10 +139,10 @@ class Observer:
         for other in self.chunk.ready:
             if blocks[other.pc].member_mask is not None:
                 found |= _bits_of(other.lanes, warps) & missing
-        for other, *_ in self.chunk.barriers.parked:
-            late = _bits_of(other.lanes, warps) & missing & ~found
+        for waiting in self.chunk.barriers.parked:
+            late = _bits_of(waiting.fragment.lanes, warps) & missing & ~found
             if late.any():
-                self._report_missing(fragment, other, late, site)
+                self._report_missing(fragment, waiting.fragment, late, site)
         return found
 
     def _report_mask(self, fragment: Fragment, outside: np.ndarray, site: int) -> None:

@@ -85,6 +85,13 @@ class Shadow:
         """Where an access of thread `other` made at `when` is not ordered before this one."""
         return access.order.unordered(access.rows, access.threads, other % self.threads, when)
 
+    def enter(self, access: Access) -> list[Conflict]:
+        """Check an access, then note it."""
+        found = self.conflicts(access)
+        self.note(access)
+        clash = self._clash(access) if access.new is not None else None
+        return found if clash is None else [*found, clash]
+
     def conflicts(self, access: Access) -> list[Conflict]:
         """Races of an access with earlier ones."""
         found = [self._conflict(kind, access) for kind in AGAINST[access.kind] if kind in self.traces]
@@ -118,11 +125,11 @@ class Shadow:
             high = np.where(joins, np.maximum(high, who), who)
         trace.enter(place, low, high, access.stamp)
 
-    def clash(self, access: Access) -> Conflict | None:
+    def _clash(self, access: Access) -> Conflict | None:
         """After `note` of a store: lanes that stored different values to one word in this instruction."""
         last = self.traces["store"].high.take(access.place)
         mask = last != access.who
-        if access.new is None or not mask.any():
+        if not mask.any():
             return None
         winner = np.minimum(np.searchsorted(access.who, last), len(access.who) - 1)
         new = access.new()

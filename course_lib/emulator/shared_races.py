@@ -56,10 +56,7 @@ class SharedRaces:
                 self._enter_loads()
             return
         self._enter_loads()
-        conflicts = self.shadow.conflicts(access)
-        self.shadow.note(access)
-        clash = self.shadow.clash(access) if kind == "store" else None
-        self._report(access, conflicts + ([clash] if clash is not None else []))
+        self._report(access, self.shadow.enter(access))
 
     def _enter_loads(self) -> None:
         for access in self.loads:
