@@ -95,9 +95,10 @@ class Program:
         return f"{self.kernel}, line {line}" if line else self.kernel
 
     def access_kind(self, site: int) -> str:
-        """ "load", "store" or "atomic"."""
-        family = self.opcode(site).split(".")[0]
-        return {"ld": "load", "ldu": "load", "st": "store"}.get(family, "atomic")
+        """ "load", "store", "copy" or "atomic"."""
+        family, operation, *_ = self.opcode(site).split(".")
+        names = {"ld": "load", "ldu": "load", "st": "store", "ldmatrix": "load", "stmatrix": "store", "cp": "copy"}
+        return operation if family == "wmma" else names.get(family, "atomic")
 
     def barrier_line(self, pc: int) -> int:
         """CUDA source line of the barrier that ends block `pc`."""
