@@ -1,7 +1,8 @@
 """The timeline of one warp: every instruction it issued, in order, with the lanes that took part.
 
-Counted from the PTX, like everything of `profile`. The order of the two sides of a branch is the emulator's:
-the side that comes first in the PTX runs first. A GPU may take them the other way round; the cost is the same.
+Counted from the PTX, like everything of `profile`. The order of the two sides of a branch is the
+emulator's: the side that comes first in the PTX runs first. A GPU may take them the other way round; the
+cost is the same.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from .profile import as_emulated, copied_arguments
 
 @dataclass(frozen=True)
 class Step:
-    """`instructions` in a row from one CUDA source line (0: unknown), issued for `active` lanes, shape (32,)."""
+    """`instructions` in a row from one CUDA source line (0: unknown); `active` lanes, shape (32,)."""
 
     line: int
     instructions: int
@@ -57,14 +58,15 @@ def timeline(
     *,
     warp: tuple[int, int] = (0, 0),
 ) -> Timeline:
-    """What one warp of a launch issued; `warp` is (block, warp within it), both counted from 0 in linear order.
+    """What one warp of a launch issued; `warp` is (block, warp within it), both counted from 0.
 
     `kernel`: a RawKernel of the emulator or of CuPy. `args` are not changed. Raises what a launch raises.
     """
     emulated = as_emulated(kernel)
     grid3, block3, parameters, dynamic = emulated.prepare(grid, block, copied_arguments(args), shared_mem)
     trace, program = Trace(*warp), emulated.program
-    launch(program, grid3, block3, parameters, dynamic, observe={}, names=emulated.parameter_names, trace=trace)
+    names = emulated.parameter_names
+    launch(program, grid3, block3, parameters, dynamic, observe={}, names=names, trace=trace)
     steps: list[Step] = []
     for pc, active in trace.steps:
         for instruction in program.blocks[pc].instructions:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Trace:
-    """What warp `warp` of block `block` ran: `steps` are (basic block, active lanes, shape (32,)) in order."""
+    """What a warp of a block ran, in order: `steps` are (basic block, active lanes of shape (32,))."""
 
     block: int
     warp: int
