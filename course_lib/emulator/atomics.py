@@ -1,4 +1,9 @@
-"""Applying one atomic operation to many lanes, in lane order where they share a word."""
+"""Applying one atomic operation to many lanes, in lane order where they share a word.
+
+Lanes that share no word are done together. Where fewer words than lanes are involved (a counter, a lock,
+a small histogram), each word's chain of operations is computed as a whole: sums and the like by NumPy's
+`accumulate`, exchanges by shifting, compare-and-swap by looking for the next lane that succeeds.
+"""
 
 from __future__ import annotations
 
@@ -8,36 +13,31 @@ import numpy as np
 
 from .isa import TABLE
 
-_FLOAT_ADDS = {TABLE[key].function for key in ("atom.add.f32", "atom.global.add.f32", "atom.add.f64")}
+Chain = Callable[[np.generic, list[np.ndarray]], np.ndarray | None]
+"""(value in memory, operands in lane order) -> the value before each lane and after the last, or None."""
 
 
 def serialise(
     view: np.ndarray, places: np.ndarray, function: Callable, operands: list[np.ndarray]
 ) -> np.ndarray:
-    """`view[place] = function(view[place], *operands)` lane after lane; returns the values found, (lanes,).
-
-    Lanes of different words are done together: one pass per rank within a word, or, for operations
-    that NumPy can accumulate, one pass per word where there are fewer words than ranks.
-    """
+    """`view[place] = function(view[place], *operands)` lane after lane; returns the old values, (lanes,)."""
     order = np.argsort(places, kind="stable")
     ordered = places[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
     sizes = np.diff(np.r_[starts, len(places)])
     old = np.empty(len(places), view.dtype)
-    accumulate = _accumulator(function)
-    if accumulate is not None and len(starts) < sizes.max():
-        for start, size in zip(starts, sizes, strict=True):
-            lanes = order[start : start + size]
-            chain = np.concatenate([view[places[lanes[:1]]], operands[0][lanes]])
-            if not _accumulates_exactly(chain):
-                _by_rank(view, places, lanes, np.arange(size), function, operands, old)
-                continue
-            totals = accumulate(chain, dtype=chain.dtype)
-            old[lanes] = totals[:-1]
-            view[places[lanes[0]]] = totals[-1]
+    chain = _chain(function) if len(starts) < sizes.max() else None
+    if chain is None:
+        rank = np.arange(len(places)) - np.repeat(starts, sizes)
+        _by_rank(view, places, order, rank, function, operands, old)
         return old
-    rank = np.arange(len(places)) - np.repeat(starts, sizes)
-    _by_rank(view, places, order, rank, function, operands, old)
+    for start, size in zip(starts, sizes, strict=True):
+        lanes, word = order[start : start + size], ordered[start]
+        values = chain(view[word], [operand[lanes] for operand in operands])
+        if values is None:
+            _by_rank(view, places, lanes, np.arange(size), function, operands, old)
+        else:
+            old[lanes], view[word] = values[:-1], values[-1]
     return old
 
 
@@ -54,17 +54,61 @@ def _by_rank(view: np.ndarray, places: np.ndarray, order: np.ndarray, rank: np.n
         view[places[chosen]] = function(before, *(value[chosen] for value in operands))
 
 
-def _accumulator(function: Callable) -> Callable | None:
-    """The ufunc method that applies `function` along a chain of values, or None."""
+# -- chains on one word ------------------------------------------------------------
+
+
+def _chain(function: Callable) -> Chain | None:
     if isinstance(function, np.ufunc):
-        return function.accumulate
-    return np.add.accumulate if function in _FLOAT_ADDS else None
+        return lambda first, operands: _accumulated(function, first, operands[0])
+    return _CHAINS.get(function)
 
 
-def _accumulates_exactly(chain: np.ndarray) -> bool:
-    """True for integers, and for floats whose sums need neither flushing nor a canonical NaN."""
-    if chain.dtype.kind != "f":
-        return True
-    tiny = np.finfo(chain.dtype).tiny
-    values = np.abs(np.concatenate([chain, np.add.accumulate(chain)]))
-    return bool(np.isfinite(values).all() and ((values == 0) | (values >= tiny)).all())
+def _accumulated(function: np.ufunc, first: np.generic, values: np.ndarray) -> np.ndarray:
+    return function.accumulate(np.concatenate([first[None], values]), dtype=values.dtype)
+
+
+def _added(first: np.generic, operands: list[np.ndarray]) -> np.ndarray | None:
+    """Sums of floats, rounded one by one; None where some must be flushed to zero or are no numbers."""
+    sums = _accumulated(np.add, first, operands[0])
+    tiny = np.finfo(sums.dtype).tiny
+    values = np.abs(np.concatenate([sums, operands[0]]))
+    plain = np.isfinite(values).all() and ((values == 0) | (values >= tiny)).all()
+    return sums if plain else None
+
+
+def _exchanged(first: np.generic, operands: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate([first[None], operands[0]])
+
+
+def _swapped(first: np.generic, operands: list[np.ndarray]) -> np.ndarray:
+    """compare-and-swap: look for the next lane that expects the present value."""
+    expected, new = operands
+    values = np.empty(len(expected) + 1, first.dtype)
+    at, present = 0, first
+    while at < len(expected):
+        hits = expected[at:] == present
+        lane = at + int(np.argmax(hits)) if hits.any() else len(expected)
+        values[at : lane + 1] = present
+        if lane < len(expected):
+            present = new[lane]
+        at = lane + 1
+    values[-1] = present
+    return values
+
+
+def _counted_up(first: np.generic, operands: list[np.ndarray]) -> np.ndarray | None:
+    """inc: 0 .. limit in turn; None where the lanes' limits differ."""
+    limit = int(operands[0][0])
+    if int(first) > limit or (operands[0] != limit).any():
+        return None
+    return ((int(first) + np.arange(len(operands[0]) + 1)) % (limit + 1)).astype(first.dtype)
+
+
+_CHAINS: dict[Callable, Chain] = {
+    TABLE["atom.add.f32"].function: _added,
+    TABLE["atom.global.add.f32"].function: _added,
+    TABLE["atom.add.f64"].function: _added,
+    TABLE["atom.inc.u32"].function: _counted_up,
+    **{TABLE[f"atom.exch.b{bits}"].function: _exchanged for bits in (32, 64)},
+    **{TABLE[f"atom.cas.b{bits}"].function: _swapped for bits in (16, 32, 64)},
+}

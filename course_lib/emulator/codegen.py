@@ -10,33 +10,56 @@ from .block_code import FunctionScope, block_code
 from .blocks import CARRY, RawBlock, address_registers, callee, live_in, reads_writes, split_blocks
 from .calls import lower_parameters, passed
 from .chunk import Chunk
-from .emit import RUNTIME
-from .errors import UnsupportedError
+from .errors import EmulatorError, UnsupportedError
 from .isa.table import DTYPES
 from .layout import Layout, initial_bytes, lay_out, static_addresses, static_variables
 from .opcodes import family
 from .program import Block, Program
 from .ptx import SIZES, Function, Instruction, Module, Reg, Sym
 from .ptx_module import parse
-from .storage import register_type
+from .storage import RUNTIME, register_type
 
 _LEAVES = {"next": Chunk.go_on, "branch": Chunk.branch, "switch": Chunk.switch, "barrier": Chunk.barrier,
            "call": Chunk.call, "return": Chunk.leave, "exit": Chunk.leave, "trap": Chunk.trap}  # fmt: skip
+
+
+# What a text that only looks like PTX can make the loader stumble over.
+_UNREADABLE = (
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    SyntaxError,
+    RecursionError,
+)
 
 
 @lru_cache(maxsize=256)
 def load(ptx: str, entry: str) -> Program:
     """Make the kernel `entry` of a PTX text runnable; repeated calls return the same Program.
 
-    Raises KeyError when there is no such entry, and UnsupportedError, with the instruction and
+    Raises EmulatorError when there is no such entry, and UnsupportedError, with the instruction and
     its CUDA source line, when the kernel uses something that is not emulated.
     """
-    module = parse(ptx)
+    try:
+        return _load(parse(ptx), entry)
+    except _UNREADABLE as error:
+        raise UnsupportedError(
+            f"{entry}: the PTX holds something that is not emulated ({error!r})"
+        ) from error
+
+
+def _load(module: Module, entry: str) -> Program:
     function = module.functions.get(entry)
     if function is None or not function.entry:
-        raise KeyError(entry)
+        raise EmulatorError(f"there is no kernel {entry!r} in the PTX; it has {_entries(module)}")
     _refuse_cluster(function)
     return _Loader(module, _reachable(module, function)).program()
+
+
+def _entries(module: Module) -> str:
+    return ", ".join(name for name, function in module.functions.items() if function.entry) or "none"
 
 
 def _refuse_cluster(entry: Function) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from .address import add_address, address, lanes
 from .blocks import CARRY
 from .errors import UnsupportedError
 from .isa import TABLE
@@ -23,7 +22,7 @@ from .layout import Symbols
 from .opcodes import family
 from .ptx import Imm, Instruction, Mem, Operand, Pair, Reg, Sym
 from .special import special_register
-from .storage import CANONICAL, immediate, select
+from .storage import CANONICAL, immediate
 
 NO_EFFECT = (
     "membar",
@@ -228,6 +227,8 @@ class Emitter:
 
     def instruction(self, instruction: Instruction, site: int) -> None:
         """Emit one instruction (not the one that ends the block)."""
+        if ".b128" in instruction.opcode:
+            raise self.refuse(f"PTX instruction {instruction.opcode}")
         if instruction.guard is None:
             self._emit(instruction, site)
             return
@@ -296,6 +297,3 @@ class Emitter:
         stored = self.types[target.name]
         left, right = (self.address_source(operand, stored) for operand in operands)
         self.write_address(target, self.assign(f"add_address({left}, {right})"))
-
-
-RUNTIME = {"lanes": lanes, "address": address, "add_address": add_address, "select": select}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .address import Plain
+from .address import Plain, add_address, address, lanes
 from .isa.table import DTYPES
 from .ptx import SIZES, Imm
 
@@ -15,7 +15,7 @@ def register_type(ptx_type: str) -> str:
     """The type a register of a declared PTX type is stored as (a key of DTYPES)."""
     if ptx_type in ("pred", "f32", "f64"):
         return ptx_type
-    return CANONICAL[max(2, SIZES[ptx_type])]
+    return CANONICAL[min(max(2, SIZES[ptx_type]), 8)]  # .b128 is refused where it is used
 
 
 def value_type(ptx_type: str) -> str:
@@ -45,3 +45,6 @@ def immediate(operand: Imm, code: str) -> np.generic:
 def select(guard: Plain, after: Plain, before: Plain) -> Plain:
     """`after` where the guard holds, else `before`."""
     return np.where(guard, after, before) if np.ndim(guard) else (after if guard else before)
+
+
+RUNTIME = {"lanes": lanes, "address": address, "add_address": add_address, "select": select}

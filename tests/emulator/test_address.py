@@ -1,5 +1,7 @@
 """Addresses as base and offset, the address space, and generic addresses."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,6 @@ from course_lib.emulator.memory import (
 )
 
 from .cuda import run
-import itertools
 
 U32, U64 = np.uint32, np.uint64
 
