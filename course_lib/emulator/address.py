@@ -22,10 +22,10 @@ class AddressBase:
         self.notes: dict = {}
 
     def _analyse(self) -> None:
-        low = self.array.min()
-        self._relative = (
-            (self.array - low).view(np.int64) if self.array.dtype.itemsize == 8 else self.array - low
-        )
+        # signed: an index below 0, with the array's start kept apart as offset, is the lowest, not the highest
+        signed = self.array.view(f"i{self.array.dtype.itemsize}")
+        low = signed.min()
+        self._relative = signed - low
         self._span = int(self._relative.max())
         self._bits = int(np.bitwise_or.reduce(self._relative, axis=None))
         self._low = int(low)

@@ -1,0 +1,91 @@
+"""Counts of a launch under Nsight Compute's names, and under `course__` names where it has none."""
+
+from __future__ import annotations
+
+from .emulator.asynchronous import COPY_SPACES, copy_metrics
+from .emulator.isa.matrix_form import tensor_operations
+from .emulator.program import Program
+from .emulator.rounds import load_rounds
+from .emulator.tally import Tally
+
+_FLOATS = {"add": "fadd", "sub": "fadd", "mul": "fmul", "fma": "ffma", "mad": "ffma"}
+
+
+def metrics(program: Program, tally: Tally) -> dict[str, float]:
+    """All metrics that follow from what was counted: name -> number."""
+    return _memory(tally) | _for_model(program, tally) | copy_metrics(tally.sites) | _executed(program, tally)
+
+
+def _total(tally: Tally, name: str, spaces: tuple[str, ...], store: bool | None = None) -> int:
+    """Sum of one count over the accesses to some spaces: loads, stores, or (None) both."""
+    return sum(
+        getattr(site, name)
+        for site in tally.sites.values()
+        if site.space in spaces and store in (None, site.store)
+    )
+
+
+def _memory(tally: Tally) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for way, store in (("ld", False), ("st", True)):
+        requests = {space: _total(tally, "requests", (space,), store) for space in ("global", "shared")}
+        sectors = _total(tally, "sectors", ("global",), store)
+        wavefronts, conflicts = (
+            _total(tally, name, ("shared",), store) for name in ("wavefronts", "conflicts")
+        )
+        found |= {
+            f"l1tex__t_requests_pipe_lsu_mem_global_op_{way}.sum": requests["global"],
+            f"l1tex__t_sectors_pipe_lsu_mem_global_op_{way}.sum": sectors,
+            f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{way}.sum": wavefronts,
+            f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{way}.sum": conflicts,
+            f"smsp__sass_inst_executed_op_global_{way}.sum": requests["global"],
+            f"smsp__sass_inst_executed_op_shared_{way}.sum": requests["shared"],
+            f"course__unique_dram_bytes_{way}": tally.touched_bytes(store),
+        }
+    every, shared = ("global", "atomic global", *COPY_SPACES), ("shared", *COPY_SPACES)
+    return found | {
+        "memory_l2_theoretical_sectors_global": _total(tally, "sectors", every),
+        "memory_l2_theoretical_sectors_global_ideal": _total(tally, "sectors_ideal", every),
+        "memory_l1_wavefronts_shared": _total(tally, "wavefronts", shared),
+        "memory_l1_wavefronts_shared_ideal": _total(tally, "wavefronts_ideal", shared),
+    }
+
+
+def _for_model(program: Program, tally: Tally) -> dict[str, float]:
+    rounds = sum(load_rounds(block.instructions) * tally.warps[block.number] for block in program.blocks)
+    return {
+        "course__l1_tags_global.sum": _total(tally, "tags", ("global", "atomic global")),
+        "course__sectors_ideal_global_op_ld.sum": _total(tally, "sectors_ideal", ("global",), False),
+        "course__l1_wavefronts_global.sum": _total(tally, "l1_wavefronts", ("global",)),
+        "course__l2_lines_global.sum": tally.l2_lines(program.opcode),
+        "course__load_rounds.sum": rounds,
+        "course__unique_pair_bytes_ld": tally.touched_pairs_bytes(),
+        "course__atomics_global.sum": _total(tally, "requests", ("atomic global",)),
+        "course__shared_ways.max": max((site.ways for site in tally.sites.values()), default=0),
+    }
+
+
+def _executed(program: Program, tally: Tally) -> dict[str, float]:
+    warps = lanes = branches = tensor = 0
+    floats = {"fadd": 0, "fmul": 0, "ffma": 0}
+    for block in program.blocks:
+        counted = [i for i in block.instructions if not i.opcode.startswith("param.")]
+        warps += tally.warps[block.number] * len(counted)
+        lanes += tally.lanes[block.number] * len(counted)
+        branches += tally.warps[block.number] * (block.branches or bool(block.table))
+        for instruction in counted:
+            tensor += tally.warps[block.number] * tensor_operations(instruction.opcode)
+            kind = _FLOATS.get(instruction.opcode.split(".")[0])
+            if kind is not None and instruction.opcode.endswith(".f32"):
+                floats[kind] += tally.lanes[block.number]
+    found: dict[str, float] = {
+        "smsp__inst_executed.sum": warps,
+        "smsp__thread_inst_executed.sum": lanes,
+        "smsp__thread_inst_executed_per_inst_executed.ratio": round(lanes / warps, 2) if warps else 0,
+        "course__branches.sum": branches,
+        "course__branches_divergent.sum": sum(tally.divergent),
+        "course__tensor_flops.sum": tensor,
+    }
+    for kind, number in floats.items():
+        found[f"smsp__sass_thread_inst_executed_op_{kind}_pred_on.sum"] = number
+    return found
