@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from math import prod
 
 from . import emit_control, emit_memory, emit_moves, emit_tensor  # noqa: F401 - registers what they emit
 from .block_code import FunctionScope, block_code
