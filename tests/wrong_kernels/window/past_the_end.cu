@@ -1,0 +1,11 @@
+// rejected: hazard — the last block loads 144 elements although x ends sooner
+extern "C" __global__ void window(int* y, const int* x, int n) {
+    __shared__ int tile[144];
+    int first = blockIdx.x * 128, i = first + threadIdx.x, sum = 0;
+    for (int t = threadIdx.x; t < 144; t += 128)
+        tile[t] = x[first + t];
+    __syncthreads();
+    if (i >= n) return;
+    for (int t = 0; t <= 16; ++t) sum += tile[threadIdx.x + t];
+    y[i] = sum;
+}
