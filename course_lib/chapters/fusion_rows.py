@@ -97,6 +97,13 @@ _ROW = r"""
 #ifndef THREADS
 #define THREADS 512
 #endif
+#ifdef PLAIN
+#define LOAD(from) (*(from))
+#define STORE(to, value) (*(to) = (value))
+#else  // streaming: what is used once leaves the caches first
+#define LOAD(from) __ldcs(from)
+#define STORE(to, value) __stcs(to, value)
+#endif
 #define QUADS (8192 / 4 / THREADS)
 #define WARPS (THREADS / 32)
 #define EACH for (int k = 0, c = threadIdx.x; k < QUADS; ++k, c += THREADS)
@@ -137,7 +144,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) softmax4(float4* out, cons
     float4 v[QUADS];
     float top = LOW, sum = 0.0f;
 #pragma unroll
-    EACH v[k] = c < quads ? __ldcs(x + c) : make_float4(LOW, LOW, LOW, LOW);
+    EACH v[k] = c < quads ? LOAD(x + c) : make_float4(LOW, LOW, LOW, LOW);
 #pragma unroll
     EACH top = fmaxf(top, fmaxf(fmaxf(v[k].x, v[k].y), fmaxf(v[k].z, v[k].w)));
     top = warp_max(top);
@@ -154,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) softmax4(float4* out, cons
     float factor = __expf(top - row_top) / sum;
 #pragma unroll
     EACH if (c < quads)
-        __stcs(out + c, make_float4(v[k].x * factor, v[k].y * factor, v[k].z * factor, v[k].w * factor));
+        STORE(out + c, make_float4(v[k].x * factor, v[k].y * factor, v[k].z * factor, v[k].w * factor));
 }
 """,
 )
@@ -177,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) layer_norm4(
     float4 v[QUADS];
     float sum = 0.0f, squares = 0.0f;
 #pragma unroll
-    EACH v[k] = c < quads ? __ldcs(x + c) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    EACH v[k] = c < quads ? LOAD(x + c) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll
     EACH sum += (v[k].x + v[k].y) + (v[k].z + v[k].w);
     float mean = block_sum(sum, part[0]) / columns;
@@ -188,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) layer_norm4(
     }
     float scale = rsqrtf(block_sum(squares, part[1]) / columns + 1e-5f);
 #pragma unroll
-    EACH if (c < quads) __stcs(out + c, affine(v[k], scale, __ldg(gamma + c), __ldg(beta + c)));
+    EACH if (c < quads) STORE(out + c, affine(v[k], scale, __ldg(gamma + c), __ldg(beta + c)));
 }
 """,
 )
@@ -204,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_sum4(float* out, const
     float4 v[QUADS];
     float sum = 0.0f;
 #pragma unroll
-    EACH v[k] = c < quads ? __ldcs(x + c) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    EACH v[k] = c < quads ? LOAD(x + c) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll
     EACH sum += (v[k].x + v[k].y) + (v[k].z + v[k].w);
     sum = block_sum(sum, part);
@@ -226,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_sum_warp4(
     float sum = 0.0f;
 #pragma unroll 16
     for (int c = threadIdx.x % 32; c < quads; c += 32) {
-        float4 v = __ldcs(x + c);
+        float4 v = LOAD(x + c);
         sum += (v.x + v.y) + (v.z + v.w);
     }
     sum = warp_sum(sum);
@@ -249,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_sum_parts4(
     float sum = 0.0f;
 #pragma unroll 8
     for (int c = first + threadIdx.x; c < end; c += THREADS) {
-        float4 v = __ldcs(x + c);
+        float4 v = LOAD(x + c);
         sum += (v.x + v.y) + (v.z + v.w);
     }
     sum = block_sum(sum, part);

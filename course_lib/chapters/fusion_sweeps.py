@@ -50,10 +50,12 @@ def _rows(variant: str, kernel: Kernel, rows: int, threads: int, vectors: int = 
 
 
 def _fast_rows(kernel: Kernel, rows: int, vectors: int = 0) -> list[Point]:
-    return [
+    made = [
         _rows(f"fused float4 {threads} threads", kernel.define(THREADS=threads), rows, threads, vectors)
         for threads in (256, 512, 1024)
     ]
+    plain = kernel.define(THREADS=512, PLAIN=1)
+    return [*made, _rows("fused float4 512 threads plain accesses", plain, rows, 512, vectors)]
 
 
 def _sums(
