@@ -101,7 +101,7 @@ def test_the_calls_beside_them_sort_and_move():
     assert move.shape == (512,)
 
 
-# By hand: one side after the other is twice the time of one; 2 rounds and 1 round are 3; the longest lane decides.
+# By hand: two sides in turn take twice the time of one, 2 rounds and 1 round take 3, and the longest lane decides.
 def test_modelled_times_follow_the_masks():
     names = ("parity", "taken", "trips")
     ms = {name: [time.ms for time in modelled_sweep(f"divergence_{name}")] for name in names}

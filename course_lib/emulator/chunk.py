@@ -1,7 +1,7 @@
 """A chunk: some blocks that run together, and the scheduler of their fragments.
 
-A chunk runs its fragments lowest pc first, so lanes that took a branch wait where the
-paths meet. All lanes of a chunk that agree form one fragment, and then nothing is
+A chunk runs its fragments in the order of `ranks`, so lanes that took a branch wait where
+the paths meet. All lanes of a chunk that agree form one fragment, and then nothing is
 masked, split or joined.
 """
 
@@ -93,7 +93,7 @@ class Chunk:
         return True
 
     def _next(self) -> Fragment:
-        """Take the fragment to run next: lowest pc, joined with all others at that pc."""
+        """Take the fragment to run next: lowest rank, joined with all others at that pc."""
         ready = self.ready
         if len(ready) == 1:
             return ready.pop()
@@ -106,8 +106,10 @@ class Chunk:
         return join(chosen, *self.live(chosen[0], chosen[0].pc))
 
     def _order(self, fragment: Fragment) -> tuple:
-        """Sort key: fragments that wait for the rest of their warp come last, then the pc decides."""
-        return (self._waits_for_warp(fragment), *(frame.following - 1 for frame in fragment.frames), fragment.pc)
+        """Sort key: fragments that wait for the rest of their warp come last, then the place of their block."""
+        ranks = self.program.ranks
+        callers = (ranks[frame.following - 1] for frame in fragment.frames)
+        return (self._waits_for_warp(fragment), *callers, ranks[fragment.pc])
 
     def _waits_for_warp(self, fragment: Fragment) -> bool:
         """A `.sync` instruction names lanes that are not here yet but still run elsewhere."""
@@ -127,7 +129,9 @@ class Chunk:
     def live(self, fragment: Fragment, pc: int) -> tuple[list[int], list[list[int]]]:
         """Registers needed at `pc`, and in each caller's frame."""
         program = self.program
-        return program.blocks[pc].live_in, [program.blocks[frame.following].live_in for frame in fragment.frames]
+        return program.blocks[pc].live_in, [
+            program.blocks[frame.following].live_in for frame in fragment.frames
+        ]
 
     # -- executing ------------------------------------------------------------
 
@@ -196,7 +200,7 @@ class Chunk:
         return False
 
     def barrier(self, fragment: Fragment, block: Block, which: tuple) -> bool:
-        """`bar.sync`; `which`: the barrier's number and how many threads it needs (or None), register values."""
+        """`bar.sync`; `which`: the barrier's number, and how many threads it needs (None: all)."""
         number, count = which
         if np.ndim(number) or np.ndim(count):
             return self._different_barriers(fragment, block, number, count)
@@ -262,6 +266,6 @@ class Chunk:
             self.observer.access(fragment, space, address, offset, width, site, store, values, region)
 
     def report_inactive(self, fragment: Fragment, undefined: np.ndarray, site: int) -> None:
-        """A shuffle or vote read lanes that do not take part."""
+        """Results of a warp instruction are undefined in some lanes: `undefined` (warps, 32)."""
         if self.observer is not None:
             self.observer.inactive(fragment, undefined, site)

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from .facts import Facts, facts_of
-from .memory import GlobalMemory
+from .memory import GlobalMemory, Region
 from .ptx import Instruction, Parameter, Variable
+from .ranks import ranks
 
 
 @dataclass
@@ -59,8 +60,7 @@ class Block:
 class Program:
     """An entry of a PTX module with every device function it calls.
 
-    `variables` are the global and constant variables it uses; `addresses` and `buffers` have those of the
-    whole module.
+    `variables`, `addresses` and `buffers` are those of the whole module: a pointer may lead to any of them.
     """
 
     kernel: str
@@ -112,6 +112,11 @@ class Program:
         return facts_of(self.instructions)
 
     @cached_property
+    def ranks(self) -> list[int]:
+        """Place of each block in the order in which lanes apart should run and meet again."""
+        return ranks([block.successors for block in self.blocks])
+
+    @cached_property
     def _post_dominators(self) -> list[set[int]]:
         """For each block, the blocks that every path from it to an exit runs through (a fixpoint)."""
         everything = set(range(len(self.blocks)))
@@ -135,7 +140,19 @@ class Program:
     # -- memory ---------------------------------------------------------------
 
     def map_variables(self, memory: GlobalMemory) -> dict[str, int]:
-        """Map the global and constant variables the kernel uses; returns their addresses by name."""
-        for name, variable in self.variables.items():
-            memory.add_variable(name, self.addresses[name], self.buffers[name], variable.space)
+        """Map the global and constant variables of the module; returns their addresses by name."""
+        regions = self.regions
+        if any(region.buffer is not self.buffers[name] for name, region in regions.items()):
+            del self.regions  # another program of the module has brought the buffers
+            regions = self.regions
+        memory.add_variables(list(regions.values()))
         return self.addresses
+
+    @cached_property
+    def regions(self) -> dict[str, Region]:
+        """A region of memory for each variable, in ascending order."""
+        return {
+            name: Region(f"{v.space} variable {name}", self.addresses[name], self.buffers[name],
+                         v.space == "global", v.space)
+            for name, v in self.variables.items()
+        }  # fmt: skip
