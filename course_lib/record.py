@@ -55,6 +55,9 @@ def record(cp: Any, sweeps: Sequence[Sweep], folder: Path, n: int) -> None:
             row = time_point(cp, point, flush, n)
             rows += [row] if row else []
             cp.get_default_memory_pool().free_all_blocks()  # the next point's arrays have other sizes
+        for name in ("useful_bytes", "flops"):  # a column that one row has, all rows have
+            if any(name in row for row in rows):
+                rows = [{name: 0} | row for row in rows]
         write(target / f"{sweep.name}.csv", rows, provenance(cp, here, sweep))
         print(f"{sweep.name}: {len(rows)} points in {time.perf_counter() - start:.1f} s", flush=True)
 
