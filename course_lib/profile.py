@@ -87,7 +87,13 @@ def _table(profiled: Profile) -> Any:
 
 
 def profile(
-    kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0, *, seed: int | None = None
+    kernel: Any,
+    grid: tuple,
+    block: tuple,
+    args: Sequence[Any],
+    shared_mem: int = 0,
+    *,
+    seed: int | None = None,
 ) -> Profile:
     """Count one launch of `kernel` (a RawKernel of the emulator or of CuPy); `args` are not changed.
 

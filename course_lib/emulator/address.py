@@ -22,7 +22,7 @@ class AddressBase:
         self.notes: dict = {}
 
     def _analyse(self) -> None:
-        # signed: an index below 0, with the array's start kept apart as offset, is the lowest, not the highest
+        # signed: where the array's start is kept apart as offset, an index below 0 is the lowest address
         signed = self.array.view(f"i{self.array.dtype.itemsize}")
         low = signed.min()
         self._relative = signed - low

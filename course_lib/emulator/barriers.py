@@ -91,7 +91,7 @@ class Barriers:
             arrived = sum(self._per_block(one.fragment) for one in waiting)
             arrived = arrived + sum(np.bincount(one.rows, minlength=self.chunk.blocks) for one in early)
             count = waiting[0].count
-            needed = self.live if count is None else np.minimum(self.live, count)
+            needed = self.live if count is None else np.full(self.chunk.blocks, count)
             complete = (arrived >= needed) & (arrived > 0)
             if complete.any():
                 self._report_different(waiting, complete)
@@ -159,8 +159,8 @@ class Barriers:
         line = self.chunk.program.barrier_line(waiting.pc)
         message = (
             f"threads {_ranges(skipped)} run past the barrier in line {line} while "
-            f"{len(_threads_of(waiting, block))} threads of their block wait there; move the barrier out of the "
-            "branch, so that every thread of the block reaches it"
+            f"{len(_threads_of(waiting, block))} threads of their block wait there; "
+            "move the barrier out of the branch, so that every thread of the block reaches it"
         )
         self.chunk.hazards.add(
             "divergent barrier", message, line, block, int(skipped[0]), occurrences=len(skipped)
@@ -174,7 +174,9 @@ class Barriers:
             places = self._places([one.fragment for one in waiting], self.chunk.first_block + int(row))
             if len(places) > 1:
                 told = "; ".join(f"threads {_ranges(threads)} in line {line}" for _, line, threads in places)
-                message = f"one barrier is completed from different places: {told}; let all threads meet at one"
+                message = (
+                    f"one barrier is completed from different places: {told}; let all threads meet at one"
+                )
                 _, line, threads = places[0]
                 block = self.chunk.first_block + int(row)
                 self.chunk.hazards.add("divergent barrier", message, line, block, int(threads[0]))

@@ -9,6 +9,7 @@ from .ptx import SIZES, Imm, Instruction, Mem, Pair, Reg, Sym, Vec
 
 _STRONG = {"relaxed", "acquire", "release", "acq_rel"}
 _FAMILIES = ("ld", "ldu", "st", "atom", "red")
+_INSIDE = {"shared", "local", "const"}
 _UNKNOWN = "?"
 
 
@@ -36,7 +37,7 @@ def facts_of(instructions: Sequence[Instruction]) -> Facts:
     """Read a program's instructions."""
     parts = [instruction.opcode.split(".") for instruction in instructions]
     memory = [site for site, words in enumerate(parts) if words[0] in _FAMILIES and "param" not in words]
-    outside = [site for site in memory if not {"shared", "local", "const"} & {w.split("::")[0] for w in parts[site]}]
+    outside = [site for site in memory if not _INSIDE & {word.split("::")[0] for word in parts[site]}]
     volatile = frozenset(site for site in memory if {"volatile", "mmio"} & set(parts[site]))
     ordered = frozenset(
         site for site in memory if _STRONG & set(parts[site]) and parts[site][0] not in ("atom", "red")
@@ -94,8 +95,11 @@ def _changed_place(instruction: Instruction) -> Mem | None:
 def _targets(instruction: Instruction) -> list[str]:
     if instruction.opcode.startswith(("st.", "red.")) or not instruction.operands:
         return []
-    first = instruction.operands[0]
-    items = first.items if isinstance(first, Vec) else (first.first, first.second) if isinstance(first, Pair) else (first,)
+    items = [instruction.operands[0]]
+    if isinstance(items[0], Vec):
+        items = list(items[0].items)
+    elif isinstance(items[0], Pair):
+        items = [items[0].first, items[0].second]
     return [item.name for item in items if isinstance(item, Reg)]
 
 

@@ -140,6 +140,8 @@ class Fragment(MemoryAccess):
         """Apply a warp instruction; undefined results are poisoned and reported."""
         rows = [self.lanes.to_warps(lanes(value)) for value in operands]
         active = self.lanes.full_mask if self.lanes.whole_warps else self.lanes.active
+        if rows and not self.lanes.whole_warps and self.chunk.observer is not None:
+            self.chunk.observer.members(self, rows[-1], site)
         *results, undefined = function(active, *rows)
         if undefined is not None and (undefined & active).any():
             self.chunk.report_inactive(self, undefined & active, site)

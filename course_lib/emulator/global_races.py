@@ -65,7 +65,7 @@ class Held:
         return pattern, self.low, self.width, id(self.lanes)
 
     def spread(self) -> str:
-        """ "dense": the lanes touch a piece of memory in order; "apart": no two lanes touch one byte; or ""."""
+        """How the lanes lie in memory: "dense", in order; "apart", no two lanes touch one byte; or ""."""
         if type(self.address) is not Address or self.address.base.array.size != self.lanes.count:
             return "dense" if self.lanes.count == 1 else ""
         base = self.address.base
@@ -98,7 +98,7 @@ class Held:
 class Watched:
     """One region: accesses held back, or its shadow.
 
-    Accesses are held back while they are all loads or all atomics, or while no byte is touched by two threads.
+    Accesses are held back while they are all loads, or all atomics, or no two threads touch one byte.
     """
 
     def __init__(self, region: Region, grain: int) -> None:

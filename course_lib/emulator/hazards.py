@@ -56,19 +56,22 @@ class HazardLog:
         self, kind: str, message: str, line: int, block: int, thread: int,
         address: int | None = None, occurrences: int = 1, variant: object = "",
     ) -> None:  # fmt: skip
-        """Note a finding at linear `block` and `thread` numbers; `variant` tells findings of one line apart."""
+        """Note a finding at linear `block` and `thread` numbers; `variant`: what tells it from others."""
         key = (kind, line, variant)
         self._times[key] = self._times.get(key, 0) + occurrences
         if key not in self._found:
             block_index, thread_index = self.geometry.block_index(block), self.geometry.thread_index(thread)
             self._found[key] = Hazard(kind, message, self.kernel, line, block_index, thread_index, address)
 
-    def race(self, space: str, place: str, here: Party, there: Party, same: bool, address: int, times: int) -> None:
+    def race(
+        self, space: str, place: str, here: Party, there: Party, same: bool, address: int, times: int
+    ) -> None:
         """Note a race over `place`; `same`: both accesses are of one executed instruction."""
         apart = here.block != there.block
         line = f" in line {there.line}" if there.line and there.line != here.line else ""
         if same:
-            what = f"{self._name(here, apart)} and {self._name(there, apart)} write different values to {place} at once"
+            both = f"{self._name(here, apart)} and {self._name(there, apart)}"
+            what = f"{both} write different values to {place} at once"
         else:
             what = (
                 f"{self._name(here, apart)} {DOES[here.kind]} {place}, which {self._name(there, apart)} "

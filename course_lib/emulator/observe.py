@@ -37,7 +37,13 @@ class Observer:
         if region is not None:
             self.tally.touch(fragment, address, offset, region, store, site)
         self.tally.access(fragment, space, address, offset, width, site, store)
-        kind = "atomic" if space.startswith("atomic") or site in self.facts.ordered else "store" if store else "load"
+        kind = (
+            "atomic"
+            if space.startswith("atomic") or site in self.facts.ordered
+            else "store"
+            if store
+            else "load"
+        )
         if site in self.facts.releases:
             self.fence(fragment)
         if region is not None:
@@ -76,9 +82,8 @@ class Observer:
                 "the value is whatever the memory held before"
             )
             block, thread, line = lanes.lane_blocks[at], lanes.lane_threads[at], self.chunk.program.line(site)
-            self.hazards.add(
-                "uninitialised read", message, line, int(block), int(thread), region.start + byte, int(mask.sum())
-            )  # fmt: skip
+            where, times = region.start + byte, int(mask.sum())
+            self.hazards.add("uninitialised read", message, line, int(block), int(thread), where, times)
 
     # -- barriers and fences --------------------------------------------------
 
@@ -89,7 +94,7 @@ class Observer:
         self.order.barrier(rows)
 
     def group_barrier(self, row: int, threads: np.ndarray, early: list[tuple[np.ndarray, int]]) -> None:
-        """Some threads of a block met at a barrier; `early`: threads that had only arrived, with the stamp."""
+        """Some threads of a block met at a barrier; `early`: those that only arrived, and their stamps."""
         if self.shared is not None:
             self.shared.event(False)
         self.order.group_barrier(row, threads, early)
@@ -110,6 +115,8 @@ class Observer:
         if self.races.fences is not None:
             self.races.fences.fence(fragment, self.order, bound)
 
+    # -- warps ----------------------------------------------------------------
+
     def sync_warp(self, fragment: Fragment, mask: np.ndarray | np.generic, site: int) -> None:
         """`__syncwarp(mask)`: orders the lanes it names that take part."""
         lanes = fragment.lanes
@@ -121,16 +128,21 @@ class Observer:
         members, active = lanes.to_warps(np.asarray(mask, np.uint32)), lanes.active
         named = active & (members >> np.arange(WARP, dtype=np.uint32) & 1 != 0)
         if not (named == active).all():
-            self._report_mask(fragment, lanes.from_warps(active & ~named), site)
+            self.inactive(fragment, active & ~named, site)
         for value in np.unique(members[active]):
             here = _bits(named & (members == value))
-            others = self._elsewhere(fragment, value, here, site)
-            together = here | others
-            taking_part = (here != 0) & (together != 0)
+            together = here | self._elsewhere(fragment, value, here, site)
+            taking_part = here != 0
             self.order.warp_barrier(lanes.warps[taking_part], together[taking_part])
 
+    def members(self, fragment: Fragment, members: np.ndarray, site: int) -> None:
+        """A shuffle, vote or the like is about to happen in parts of warps; its masks are (warps, 32)."""
+        active = fragment.lanes.active
+        for value in np.unique(members[active]):
+            self._elsewhere(fragment, value, _bits(active & (members == value)), site)
+
     def _elsewhere(self, fragment: Fragment, value: np.uint32, here: np.ndarray, site: int) -> np.ndarray:
-        """Lanes named by a mask that wait at another `__syncwarp`; reports those that never come."""
+        """Lanes named by a mask that wait at another warp instruction; reports those that never come."""
         found = np.zeros_like(here)
         missing = np.where(here != 0, value & ~here, np.uint32(0))
         if not missing.any():
@@ -145,39 +157,44 @@ class Observer:
                 self._report_missing(fragment, waiting.fragment, late, site)
         return found
 
-    def _report_mask(self, fragment: Fragment, outside: np.ndarray, site: int) -> None:
-        block, thread = fragment.where(outside)
-        message = f"thread {thread} calls __syncwarp with a mask that does not name it; name every lane that calls"
-        count = int(outside.sum())
-        line = self.chunk.program.line(site)
-        self.hazards.add("divergent barrier", message, line, block, thread, None, count, "mask")
-
     def _report_missing(self, fragment: Fragment, other: Fragment, late: np.ndarray, site: int) -> None:
         at = int(np.argmax(late != 0))
-        per_block = self.order.warps
-        block, warp = divmod(int(fragment.lanes.warps[at]), per_block)
-        lane = int(late[at]) & -int(late[at])
-        thread = warp * WARP + lane.bit_length() - 1
-        line = self.chunk.program.line(site)
-        waits = self.chunk.program.barrier_line(other.pc)
+        block, warp = divmod(int(fragment.lanes.warps[at]), self.order.warps)
+        lowest = int(late[at]) & -int(late[at])
+        thread = warp * WARP + lowest.bit_length() - 1
+        line, waits = self.chunk.program.line(site), self.chunk.program.barrier_line(other.pc)
         message = (
-            f"the mask of __syncwarp in line {line} names thread {thread}, which waits at the block's barrier in "
-            f"line {waits}; let all lanes that the mask names call it"
+            f"the mask of {self._called(site)} names thread {thread}, which waits at the block's barrier in "
+            f"line {waits}; let every lane that the mask names call it"
         )
-        self.hazards.add("divergent barrier", message, line, block, thread, None, int(np.bitwise_count(late).sum()), "warp")
-
-    # -- other findings -------------------------------------------------------
+        count = int(np.bitwise_count(late).sum())
+        self.hazards.add("inactive lane", message, line, block, thread, None, count, "missing")
 
     def inactive(self, fragment: Fragment, undefined: np.ndarray, site: int) -> None:
-        """A warp instruction read lanes that do not take part: `undefined` (warps, 32)."""
+        """Results of a warp instruction are undefined in some lanes: `undefined` (warps, 32)."""
         lanes = fragment.lanes.from_warps(undefined)
         block, thread = fragment.where(lanes)
-        opcode = self.chunk.program.opcode(site)
-        message = f"{opcode} reads a lane that does not take part; the result is undefined and was poisoned"
+        called = self._called(site)
+        if called.startswith("shfl"):
+            message = (
+                f"{called} reads a lane that does not take part; the result is undefined and was poisoned"
+            )
+        else:
+            message = (
+                f"thread {thread} calls {called} with a mask that does not name it; name all lanes that call"
+            )
         line = self.chunk.program.line(site)
         self.hazards.add("inactive lane", message, line, block, thread, occurrences=int(lanes.sum()))
 
-    def divisor(self, fragment: Fragment, divisor: np.ndarray, guard: np.ndarray | np.bool_, site: int) -> None:
+    def _called(self, site: int) -> str:
+        opcode = self.chunk.program.opcode(site)
+        return "__syncwarp" if opcode.startswith("bar") else opcode
+
+    # -- arithmetic -----------------------------------------------------------
+
+    def divisor(
+        self, fragment: Fragment, divisor: np.ndarray, guard: np.ndarray | np.bool_, site: int
+    ) -> None:
         """An integer division or remainder is about to happen in the lanes where `guard` holds."""
         zero = (divisor == 0) & guard
         if not zero.any():

@@ -109,7 +109,7 @@ class Order:
     # -- questions ------------------------------------------------------------
 
     def unordered(self, rows: Rows, threads: np.ndarray, other: np.ndarray, when: np.ndarray) -> np.ndarray:
-        """Where an access that thread `other` of the same block made at `when` is not ordered before one now."""
+        """Where an access by thread `other` of the same block at `when` is not ordered before one now."""
         after = when > self.block[rows]
         if not after.any():
             return after

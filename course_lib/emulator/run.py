@@ -100,13 +100,15 @@ def launch(
     pointer to its first element and changed in place. `shared_mem`: dynamic shared memory in bytes.
     `observe` turns counters and hazard checks on; they are in the returned `Launch`. It is the table of
     `merged.sass_widths`, empty where every access is counted as the PTX has it. `seed` shuffles the order
-    of blocks; `names` are the parameters' names for messages; `cooperative` allows a barrier of the whole grid.
+    of blocks; `names` are the parameters' names for messages; `cooperative` allows a barrier of the grid.
     `trace` is filled with the path of one warp, where counters are on.
 
     Raises MemoryAccessError, DeadlockError, StepBudgetError.
     """
     geometry = Geometry(grid, block)
-    running = Launch(program, geometry, parameters, shared_mem, names or [], observe, step_budget, cooperative)
+    running = Launch(
+        program, geometry, parameters, shared_mem, names or [], observe, step_budget, cooperative
+    )
     if running.tally is not None:
         running.tally.trace = trace
     fresh = deque(_chunks(running, seed))

@@ -27,8 +27,9 @@ AGAINST = {
 class Access:
     """One memory instruction of some lanes, ascending by thread.
 
-    `who` (lanes,): block * threads per block + thread, counting blocks from any first one; `threads` (lanes,):
-    thread numbers in the block; `rows`: their rows in `order`; `place` (words, lanes): words of the shadow; `stamp`: see `Order`.
+    `who` (lanes,): block * threads per block + thread, counting blocks from any first one;
+    `threads` (lanes,): thread numbers in the block; `rows`: their rows in `order`;
+    `place` (words, lanes): words of the shadow; `stamp`: see `Order`.
     For a store, `new()` and `old()` give the words stored and those in memory before, (copies, words, lanes).
     """
 
@@ -57,7 +58,7 @@ class Conflict:
 
 
 class Trace:
-    """Lowest and highest thread that made accesses of one kind to each word, and the last stamp (0: never)."""
+    """For each word, the lowest and the highest thread that made accesses of one kind, and the last stamp."""
 
     def __init__(self, size: int) -> None:
         self.low, self.high = np.zeros(size, np.int32), np.zeros(size, np.int32)

@@ -17,8 +17,8 @@ from .order import Order, site_of
 from .shadow import Access, Conflict, Shadow
 
 if TYPE_CHECKING:
-    from .fragment import Fragment
     from .chunk import Chunk
+    from .fragment import Fragment
 
 MOST_LOADS = 256
 

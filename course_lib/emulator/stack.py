@@ -8,8 +8,8 @@ from .errors import EmulatorError
 from .memory import poisoned
 
 if TYPE_CHECKING:
-    from .fragment import Fragment
     from .chunk import Chunk
+    from .fragment import Fragment
 
 STACK_LIMIT = 8 * 1024
 """Bytes of local memory per thread a recursion may use. A GPU gives 1 KB unless the host asks for more."""

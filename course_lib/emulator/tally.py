@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .address import Address
+from .address import Address, Value
 from .counters import count_global, count_shared
 from .l1 import SampledL1, bypasses_l1, load_wavefronts
 from .lanes import WARP
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .trace import Trace
 
 SECTOR = 32
+Counts = tuple[tuple[str, int], ...]
 
 
 @dataclass
@@ -68,7 +69,9 @@ class Tally:
         active = fragment.lanes.active if not fragment.lanes.whole_warps else True
         self.divergent[pc] += int(((rows & active).any(1) & (~rows & active).any(1)).sum())
 
-    def access(self, fragment: Fragment, space: str, address, offset: int, width: int, site: int, store: bool) -> None:  # noqa: ANN001
+    def access(
+        self, fragment: Fragment, space: str, address: Value, offset: int, width: int, site: int, store: bool
+    ) -> None:
         """One memory instruction was executed by the fragment's lanes."""
         if site in self.widths:
             width = self.widths[site]
@@ -90,9 +93,13 @@ class Tally:
             else:
                 setattr(tally, name, getattr(tally, name) + number)
 
-    def _counted(self, fragment: Fragment, space: str, address, offset: int, width: int, store: bool) -> tuple:  # noqa: ANN001
+    def _counted(
+        self, fragment: Fragment, space: str, address: Value, offset: int, width: int, store: bool
+    ) -> Counts:
         if type(address) is not Address:
-            return _count(fragment, np.asarray(address + address.dtype.type(offset & 0x7F)), space, width, store, {})
+            return _count(
+                fragment, np.asarray(address + address.dtype.type(offset & 0x7F)), space, width, store, {}
+            )
         base = address.base
         moved = (address.offset + offset) & 127
         key = ("count", fragment.lanes, moved, space, width, store)
@@ -102,7 +109,9 @@ class Tally:
             found = base.notes[key] = _count(fragment, array, space, width, store, base.notes, moved & 3)
         return found
 
-    def touch(self, fragment: Fragment, address, offset: int, region: Region, store: bool, site: int) -> None:  # noqa: ANN001
+    def touch(
+        self, fragment: Fragment, address: Value, offset: int, region: Region, store: bool, site: int
+    ) -> None:
         """Note which sectors of a region were read or written at all, and what L1 would miss."""
         if not store:
             self.l1 = self.l1 or SampledL1(fragment.lanes.geometry.blocks)
@@ -147,8 +156,15 @@ class Tally:
         return loads + others
 
 
-def _count(fragment: Fragment, addresses: np.ndarray, space: str, width: int, store: bool, notes: dict,
-           shift: int = 0) -> tuple:  # fmt: skip
+def _count(
+    fragment: Fragment,
+    addresses: np.ndarray,
+    space: str,
+    width: int,
+    store: bool,
+    notes: dict,
+    shift: int = 0,
+) -> Counts:
     """Counts of one access as (name, number) pairs, over all warps of the fragment.
 
     `notes` keeps what does not change when all addresses move by a multiple of 4 bytes; `shift` is the rest.
@@ -162,8 +178,8 @@ def _count(fragment: Fragment, addresses: np.ndarray, space: str, width: int, st
     if space.endswith("shared"):
         counted = count_shared(rows, active, width, store)
         names = ("requests", "wavefronts", "conflicts", "wavefronts_ideal")
-        pairs = [(name, getattr(counted, name) * times) for name in names]
-        return (*pairs, ("ways", counted.ways))
+        shared = [(name, getattr(counted, name) * times) for name in names]
+        return (*shared, ("ways", counted.ways))
     counted = count_global(rows, active, width)
     names = ("requests", "sectors", "sectors_ideal", "tags")
     pairs = tuple((name, getattr(counted, name) * times) for name in names)

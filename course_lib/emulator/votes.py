@@ -8,8 +8,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from .address import Plain
-    from .fragment import Fragment
     from .chunk import Chunk
+    from .fragment import Fragment
 
 
 BARRIERS = 16
