@@ -120,8 +120,7 @@ class _Loader:
     def _finish(self) -> Program:
         entry, layout = self.functions[0], self.layout
         types = [register_type(f.registers[register]) for f in self.functions for register in f.registers]
-        statics = static_variables(self.module, self.functions)
-        used = {v.name for v in layout.variables}
+        statics = static_variables(self.module)
         addresses = static_addresses(statics)
         return Program(
             kernel=self.entry,
@@ -134,7 +133,7 @@ class _Loader:
             local_size=layout.local_size,
             recursive=layout.recursive,
             shared_grain=self._grain(),
-            variables={v.name: v for v in statics if v.name in used},
+            variables={v.name: v for v in statics},
             directives=entry.directives,
             addresses=addresses,
             buffers={v.name: initial_bytes(v, addresses) for v in statics},

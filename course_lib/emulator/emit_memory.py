@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .emit import Emitter, emits
 from .emit_moves import pack, unpack
 from .isa import TABLE
@@ -82,6 +84,12 @@ def emit_st(emitter: Emitter, instruction: Instruction, site: int) -> None:
     base, offset = emitter.address_of(target)
     values = ", ".join(emitter.read(item, code) for item in items)
     emitter.lines.append(f'F.store("{space}", {base}, {offset}, [{values}], {emitter.dtype(code)}, {site})')
+
+
+@emits("createpolicy")
+def emit_createpolicy(emitter: Emitter, instruction: Instruction, site: int) -> None:
+    """A cache policy is an opaque number that only loads and stores look at; here it does nothing."""
+    emitter.write(instruction.operands[0], emitter.constant(np.uint64(0)), "u64")
 
 
 @emits("param")

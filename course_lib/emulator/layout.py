@@ -138,9 +138,9 @@ def _deepest(
 # -- global and constant variables -------------------------------------------------
 
 
-def static_variables(module: Module, functions: list[Function]) -> list[Variable]:
-    """Every global and constant variable of the module, and those declared in `functions`."""
-    everything = [*module.variables.values(), *(v for f in functions for v in f.variables)]
+def static_variables(module: Module) -> list[Variable]:
+    """Every global and constant variable of the module and its functions."""
+    everything = [*module.variables.values(), *(v for f in module.functions.values() for v in f.variables)]
     return [variable for variable in everything if variable.space in ("global", "const")]
 
 

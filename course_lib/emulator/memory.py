@@ -69,11 +69,10 @@ class GlobalMemory:
         self._next = behind(region.end)
         return region
 
-    def add_variable(self, name: str, start: int, buffer: np.ndarray, space: str) -> None:
-        """Map a variable of the module at its own address; in ascending order, before any array."""
-        region = Region(f"{space} variable {name}", start, buffer, space == "global", space)
-        self.regions.append(region)
-        self.starts.append(start)
+    def add_variables(self, regions: list[Region]) -> None:
+        """Map the variables of a module at their own addresses; in ascending order, before any array."""
+        self.regions += regions
+        self.starts += [region.start for region in regions]
 
     def add_array(self, name: str, array: np.ndarray) -> int:
         """Map the memory that owns `array` (once) and return the address of its first element."""

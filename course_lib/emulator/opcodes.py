@@ -4,7 +4,7 @@ from __future__ import annotations
 
 SPACES = ("global", "shared", "local", "const", "param")
 ATOMICS = ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")
-_WARP_SYNC = ("shfl.sync", "vote.sync", "match.", "redux.sync", "bar.warp.sync",
+_WARP_SYNC = ("shfl.sync", "vote.sync", "match.", "redux.sync", "elect.sync", "bar.warp.sync",
               "wmma.", "mma.", "ldmatrix", "stmatrix", "movmatrix")  # fmt: skip
 
 

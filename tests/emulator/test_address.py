@@ -15,6 +15,7 @@ from course_lib.emulator.memory import (
     SHARED_WINDOW,
     STATIC_START,
     GlobalMemory,
+    Region,
     behind,
     poisoned,
 )
@@ -110,7 +111,7 @@ def test_an_array_of_size_0() -> None:
 
 def test_module_variables_lie_below_all_arrays() -> None:
     memory = GlobalMemory()
-    memory.add_variable("v", STATIC_START, np.zeros(4, np.uint8), "const")
+    memory.add_variables([Region("v", STATIC_START, np.zeros(4, np.uint8), False, "const")])
     start = memory.add_array("a", np.zeros(1))
     assert STATIC_START < behind(STATIC_START + 4) < start
     assert not memory.find(STATIC_START).writable
@@ -141,7 +142,7 @@ def test_lanes_in_different_spaces_scatter() -> None:
 
 def test_is_in() -> None:
     memory = GlobalMemory()
-    memory.add_variable("c", STATIC_START, np.zeros(8, np.uint8), "const")
+    memory.add_variables([Region("c", STATIC_START, np.zeros(8, np.uint8), False, "const")])
     start = memory.add_array("a", np.zeros(4))
     asked = np.array([start, STATIC_START + 4, SHARED_WINDOW + 1, LOCAL_WINDOW], U64)
     assert memory.is_in("global", asked).tolist() == [True, False, False, False]

@@ -163,6 +163,15 @@ for _name, _code, _operation, _identity in (
     )
 
 
+@instruction("elect.sync|", "u32 pred <- u32", kind="warp")
+def elect(active: np.ndarray, members: Lanes) -> tuple:
+    """(lane number of the leader, whether this lane leads): the lowest active member leads."""
+    voters = np.broadcast_to(lane_bits(active) & members, active.shape)
+    lowest = voters & (~voters + np.uint32(1))
+    leader = np.bitwise_count(lowest - np.uint32(1)).astype(np.uint32)
+    return leader, leader == LANE, _outsiders(active, members)
+
+
 @instruction("activemask.b32", "u32 <- ", kind="warp")
 def active_mask(active: np.ndarray) -> tuple:
     """The active lanes as bits."""
