@@ -8,6 +8,7 @@ makes the data visible to that thread only, as a store by it would: others need 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ class Waiting:
     places: np.ndarray
     values: np.ndarray
     site: int
+    serial: int
 
     def part(self, chosen: np.ndarray) -> Waiting:
         """The copies of some lanes (bools)."""
@@ -59,6 +61,8 @@ class Copies:
     def __init__(self, chunk: Chunk) -> None:
         self.chunk = chunk
         self.waiting: list[Waiting] = []
+        self.serial = 0  # copies issued so far
+        self.mbarriers: dict = {}  # (row of the block, byte) -> MBarrier; see there
         self.committed = np.zeros(0, np.int64)
         self.owner = np.zeros(0, np.int32)  # per word of shared memory: thread + 1 while a copy is under way
 
@@ -99,7 +103,9 @@ class Copies:
         places = first[:, None] + np.arange(words)
         place.view[places] = POISON
         offsets = within(fragment, target, target_offset)
-        self.waiting.append(Waiting(fragment, offsets, ids, self.committed[ids], places, values, site))
+        self.serial += 1
+        groups = self.committed[ids]
+        self.waiting.append(Waiting(fragment, offsets, ids, groups, places, values, site, self.serial))
         if self.owner.size:
             self.owner[places] = fragment.lanes.lane_threads[:, None] + 1
 
@@ -121,9 +127,17 @@ class Copies:
         ids = self._ids(fragment)
         limit = np.full(self.committed.shape, -1, np.int64)
         limit[ids] = self.committed[ids] - (keep or 0)
+        self._finish(lambda copies: copies.groups < limit[copies.ids])
+
+    def deliver(self, ids: np.ndarray, serial: int) -> None:
+        """All copies that lanes of the chunk had issued when `serial` copies were issued arrive."""
+        self._finish(lambda copies: (copies.serial <= serial) & np.isin(copies.ids, ids))
+
+    def _finish(self, which: Callable[[Waiting], np.ndarray]) -> None:
+        """Let the copies arrive for which `which` says so, lane by lane."""
         remaining = []
         for copies in self.waiting:
-            done = copies.groups < limit[copies.ids]
+            done = which(copies)
             if done.all():
                 self._arrive(copies)
             elif done.any():

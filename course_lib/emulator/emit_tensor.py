@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import asynchronous, matrix, wmma
 from .emit import Emitter, emits
+from .emit_mbarrier import emit_tie
 from .isa.matrix_form import access_form, multiply_form, register_code
 from .opcodes import space_of
 from .ptx import Imm, Instruction, Mem, Operand, Reg, Vec
@@ -11,7 +12,6 @@ from .ptx import Imm, Instruction, Mem, Operand, Reg, Vec
 _REFUSED = {
     "wgmma": "matrix instructions of a warp group",
     "setmaxnreg": "registers that move between warps",
-    "mbarrier": "barriers in shared memory, as cuda::barrier and cuda::pipeline of a block use them",
     "tensormap": "tensor memory access (TMA)",
     "mapa": "thread block clusters",
     "getctarank": "thread block clusters",
@@ -171,9 +171,10 @@ def emit_cp(emitter: Emitter, instruction: Instruction, site: int) -> None:
         )
     elif parts[:2] == ["cp", "async"] and parts[2] in ("ca", "cg"):
         _copy(emitter, instruction, parts[2], site)
+    elif parts[:4] == ["cp", "async", "mbarrier", "arrive"]:
+        emit_tie(emitter, instruction, site)
     else:
-        what = "tensor memory access (TMA)" if "bulk" in parts else _REFUSED["mbarrier"]
-        raise emitter.refuse(f"PTX instruction {instruction.opcode} ({what})")
+        raise emitter.refuse(f"PTX instruction {instruction.opcode} ({_REFUSED['tensormap']})")
 
 
 def _number(operand: Operand) -> int:

@@ -22,8 +22,8 @@ BODIES = {  # asm text, operands
     "cp.async.bulk.tensor.2d": (
         f"cp.async.bulk.tensor.2d.{BULK} [%1, {{%3, %4}}], [%2]", '"r"(d), "l"(a), "r"(m), "r"(0), "r"(1)'
     ),
-    "cp.async.mbarrier.arrive": ("cp.async.mbarrier.arrive.shared.b64 [%0]", '"r"(m)'),
-    "mbarrier.init": ("mbarrier.init.shared.b64 [%0], 32", '"r"(m)'),
+    "mbarrier.arrive.expect_tx": ("mbarrier.arrive.expect_tx.shared.b64 _, [%0], 32", '"r"(m)'),
+    "mbarrier.expect_tx": ("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 32", '"r"(m)'),
     "st.async": (
         "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2]",
         '"r"(d), "r"(c[0]), "r"(m)',

@@ -61,7 +61,7 @@ def test_two_threads_of_f16_hold_what_mma_gives_them():
 
 
 def cost(name, block):
-    """Lines by text of a launch of one block, which uses global memory; `block` 1: and one that uses shared."""
+    """Lines, by text, of a block that uses global memory and, if `block` is 1, one that uses shared."""
     arguments = cases.wmma_arguments(name)
     p = profile(RawKernel(wmma_source(name), f"wmma_{name}"), (1 + block,), (32,), arguments)
     return {line.text: line for line in p.lines if "_sync(" in line.text}, p
@@ -138,6 +138,40 @@ def test_loads_and_stores_know_their_registers(opcode, registers, stride):
 )
 def test_other_accesses_are_not_known(opcode):
     assert access_form(opcode) is None
+
+
+@pytest.mark.parametrize("order", ["row", "col"])
+@pytest.mark.parametrize("element", ["half", "float"])
+def test_store_to_shared_memory(element, order):
+    """Fragments of some warps of a block, stored with padding, read by other warps after a barrier."""
+    source = f"""
+#include <mma.h>
+extern "C" __global__ void stored(const half* a, const half* b, {element}* c)
+{{
+    using namespace nvcuda::wmma;
+    __shared__ __align__(32) {element} s[4][16 * 24];
+    int warp = threadIdx.y;
+    if (warp != 2) {{
+        fragment<matrix_a, 16, 16, 16, half, row_major> x; fragment<matrix_b, 16, 16, 16, half, col_major> y;
+        fragment<accumulator, 16, 16, 16, {element}> z;
+        load_matrix_sync(x, a + warp * 256, 16); load_matrix_sync(y, b + warp * 256, 16);
+        fill_fragment(z, 0.0f);
+        mma_sync(z, x, y, z);
+        store_matrix_sync(s[3 - warp], z, 24, mem_{order}_major);
+    }}
+    __syncthreads();
+    for (int i = threadIdx.x; i < 256; i += 32)
+        if (warp != 1) c[warp * 256 + i] = s[warp][i / 16 * 24 + i % 16];
+}}"""
+    rng = cases.seeded("stored")
+    a, b = (rng.standard_normal((4, 16, 16)).astype(np.float16) for _ in range(2))
+    c = np.zeros((4, 16, 16), np.float16 if element == "half" else np.float32)
+    kernel = RawKernel(source, "stored")
+    kernel((1,), (32, 4), (a, b, c))
+    exact = (a.astype(np.float64) @ b.astype(np.float64).swapaxes(1, 2))[[3, 1, 1, 0]]
+    exact = exact if order == "row" else exact.swapaxes(1, 2)
+    np.testing.assert_allclose(c[[0, 2, 3]], exact[[0, 2, 3]], rtol=2**-9, atol=2e-3)
+    assert not profile(kernel, (1,), (32, 4), (a, b, c)).hazards
 
 
 def test_mixed_accumulators():
