@@ -29,6 +29,10 @@ void add_up(float* out, const float* __restrict__ in, int count) {
 COARSE = Kernel(
     "coarse",
     r"""
+#ifndef BOUNDS
+#define BOUNDS
+#endif
+
 extern "C" __global__ void BOUNDS
 coarse(float* c, const float* a, const float* b, int n) {
     __shared__ float a_tile[16 * PER][16], b_tile[16][16 * PER];
@@ -57,5 +61,5 @@ coarse(float* c, const float* a, const float* b, int n) {
 
 def coarse(per: int, blocks: int = 0) -> Kernel:
     """`COARSE` with per x per elements a thread; `blocks` of 256 threads must fit on an SM, 0: any number."""
-    bounds = f"__launch_bounds__(256,{blocks})" if blocks else ""
-    return Kernel(COARSE.name, COARSE.source, (*OPTIONS, f"-DPER={per}", f"-DBOUNDS={bounds}"))
+    bounds = (f"-DBOUNDS=__launch_bounds__(256,{blocks})",) if blocks else ()
+    return Kernel(COARSE.name, COARSE.source, (*OPTIONS, f"-DPER={per}", *bounds))

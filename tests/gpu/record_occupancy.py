@@ -35,7 +35,8 @@ extern "C" __global__ void BOUNDS busy(float* out, const float* in) {
     float value[LIVE];
     for (int i = 0; i < LIVE; ++i) value[i] = in[i * blockDim.x + threadIdx.x];
     __syncthreads();
-    for (int i = 0; i < LIVE; ++i) out[i * blockDim.x + threadIdx.x] = value[i] * value[(i + LIVE / 2) % LIVE];
+    for (int i = 0; i < LIVE; ++i)
+        out[i * blockDim.x + threadIdx.x] = value[i] * value[(i + LIVE / 2) % LIVE];
 }
 """
 

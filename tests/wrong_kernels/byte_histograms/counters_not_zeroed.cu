@@ -1,0 +1,14 @@
+// rejected: hazard — shared memory holds anything when a block starts
+extern "C" __global__ void byte_histograms(int* y, const unsigned char* x, int n) {
+    __shared__ unsigned char mine[64][128];
+    int t = threadIdx.x;
+    for (int k = 0; k < 200; ++k) {
+        int i = blockIdx.x * 25600 + k * 128 + t;
+        if (i < n) ++mine[x[i]][t];
+    }
+    __syncthreads();
+    if (t >= 64) return;
+    int sum = 0;
+    for (int other = 0; other < 128; ++other) sum += mine[t][other];
+    y[blockIdx.x * 64 + t] = sum;
+}
