@@ -1,6 +1,9 @@
 """Matrix and asynchronous-copy kernels on a GPU and on the emulator, compared bit for bit.
 
     python tests/gpu/tensor_kernels.py [PART OF A NAME ...]
+    python tests/gpu/tensor_kernels.py --counters matmul copy_ ldmatrix      # what the emulator counts
+    ncu --csv --metrics $(python tests/gpu/tensor_kernels.py --metrics) \\
+        python tests/gpu/tensor_kernels.py --gpu matmul copy_ ldmatrix       # what Nsight Compute counts
 
 Needs CuPy and a GPU of compute capability 9.0; takes less than a minute. Prints one line per case
 and the first differences; the exit status is 1 if there are any.
@@ -22,8 +25,25 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from emulator import async_sources, tensor_cases, tensor_sources  # noqa: E402
 
 from course_lib.emulator import RawKernel, toolkit  # noqa: E402
+from course_lib.profile import profile  # noqa: E402
 
 PROBLEMS = 64  # mma problems per case
+METRICS = [
+    "smsp__inst_executed_op_ldgsts.sum",
+    "sm__sass_l1tex_t_requests_pipe_lsu_mem_global_op_ldgsts_cache_access.sum",
+    "sm__sass_l1tex_t_requests_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum",
+    "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum",
+    "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "smsp__sass_inst_executed_op_shared_ld.sum",
+    "memory_l1_wavefronts_shared",
+    "memory_l2_theoretical_sectors_global",
+]
 
 
 @dataclass(frozen=True)
@@ -121,13 +141,44 @@ def report(case: Case, emulated: list[np.ndarray], real: list[np.ndarray]) -> bo
     return equal
 
 
-def main(wanted: list[str]) -> int:
-    """Run the cases whose names contain one of the given texts, or all."""
-    start, modules, wrong = time.perf_counter(), {}, []
-    chosen = [case for case in cases() if not wanted or any(text in case.name for text in wanted)]
+def compare(chosen: list[Case]) -> list[str]:
+    """Names of the cases that differ or fail."""
+    modules: dict = {}
+    wrong = []
     for case in chosen:
-        if not report(case, on_emulator(case), on_gpu(case, modules)):
+        try:
+            equal = report(case, on_emulator(case), on_gpu(case, modules))
+        except Exception as error:  # the other cases are worth knowing, too
+            print(f"{case.name:28} failed: {type(error).__name__}: {error}")
+            equal = False
+        if not equal:
             wrong.append(case.name)
+    return wrong
+
+
+def counters(case: Case) -> None:
+    """Print what the emulator counts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        counted = profile(RawKernel(case.source, case.kernel), case.grid, case.block, case.arguments())
+    print(case.name, {name: counted[name] for name in METRICS if counted[name]})
+
+
+def main(arguments: list[str]) -> int:
+    """Compare the cases whose names contain one of the given texts, or all."""
+    modes = {text for text in arguments if text.startswith("--")}
+    wanted = [text for text in arguments if text not in modes]
+    chosen = [case for case in cases() if not wanted or any(text in case.name for text in wanted)]
+    if "--metrics" in modes:
+        print(",".join(METRICS))
+        return 0
+    if modes:
+        loaded: dict = {}
+        for case in chosen:
+            on_gpu(case, loaded) if "--gpu" in modes else counters(case)
+        return 0
+    start = time.perf_counter()
+    wrong = compare(chosen)
     seconds = time.perf_counter() - start
     print(
         f"{len(chosen)} cases, {len(wrong)} with differences: {', '.join(wrong) or 'none'} ({seconds:.0f} s)"
