@@ -1,6 +1,6 @@
 """Times of a sweep as a notebook shows them: modelled, recorded beside it, and measured on a GPU."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -51,26 +51,41 @@ def time_chart(
 
 
 def time_table(name: str, gpu: str = DEFAULT) -> ShownTable:
-    """Every launch of a sweep: recorded if it was, modelled, their ratio and the limit; measured on a GPU."""
+    """Every launch of a sweep: recorded if it was, modelled, their ratio and the limit; measured on a GPU.
+
+    Recorded library calls follow as the last rows; nothing is modelled for them.
+    """
     chosen, table, modelled = sweep(name), recording(name, gpu), modelled_sweep(name, gpu)
-    launches = [point.columns for point in chosen.points(chosen.size)]
-    columns = {
-        "launch": [", ".join(f"{key} {value}" for key, value in launch.items()) for launch in launches]
-    }
+    points = chosen.points(chosen.size)
+    columns = {"launch": [_words(point.columns) for point in points]}
     if table is not None:
-        columns[f"recorded ms, {gpu}"] = [f"{ms:.4g}" for ms in table.ms]
+        columns[f"recorded ms, {gpu}"] = [f"{ms:.4g}" for ms in table.ms[: len(points)]]
     columns[f"modelled ms, {gpu}"] = [f"{time.ms:.4g}" for time in modelled]
     if table is not None:
         columns["modelled / recorded"] = [
-            f"{t.ms / ms:.2f}" for t, ms in zip(modelled, table.ms, strict=True)
+            f"{t.ms / ms:.2f}" for t, ms in zip(modelled, table.ms[: len(points)], strict=True)
         ]
     columns["model: limited by"] = [time.limiter for time in modelled]
     if backend.BACKEND.name == "cupy":
         columns[f"measured ms, {device().name}"] = [f"{ms:.4g}" for ms in _measured(name)["median_ms"]]
     rows = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
+    if table is not None:
+        rows += _call_rows(table, list(points[0].columns), len(points), len(columns))
     words = {list(columns).index(column) for column in ("launch", "model: limited by")}
     size = f"{chosen.size:,} {chosen.what}"
     return ShownTable(list(columns), rows, words, f"{size}; {table.caption}" if table else size)
+
+
+def _call_rows(table: Table, varying: list[str], first: int, width: int) -> list[list[Cell]]:
+    """Rows of a table from number `first` on, which are library calls: what it was and the recorded time."""
+    calls = list(table.rows())[first:]
+    shown = [[_words({key: row[key] for key in varying}), f"{row['median_ms']:.4g}"] for row in calls]
+    return [[*map(Cell, row), *[Cell() for _ in range(width - 2)]] for row in shown]
+
+
+def _words(columns: Mapping[str, int | str]) -> str:
+    """What varies, such as "variant tiled, size 4096"."""
+    return ", ".join(f"{key} {value}" for key, value in columns.items())
 
 
 def _points(evidence: str, table: Table | dict, column: str, where: str) -> Series:

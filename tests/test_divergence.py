@@ -114,6 +114,6 @@ def test_modelled_times_follow_the_masks():
 
 
 def test_the_arrays_are_larger_than_the_l2_cache():
-    for name in ("parity", "taken", "trips", "regroup"):
+    for name in ("parity", "rounds", "taken", "trips", "regroup"):
         chosen = sweep(f"divergence_{name}")
         assert all(point.useful_bytes > 60 << 20 for point in chosen.points(chosen.size)[:1])

@@ -46,6 +46,17 @@ def test_table_names_every_launch_and_its_limit(there):
     assert "measured" not in text
 
 
+def test_recorded_library_calls_are_the_last_rows(monkeypatch):
+    chosen = sweep("coalescing_layout")
+    table = fake("coalescing_layout")
+    call = {"layout": "library", "fields": 3, "median_ms": 7.5, "low_ms": 7.0, "high_ms": 8.0, "n": 9}
+    longer = {key: np.append(column, call[key]) for key, column in table.columns.items()}
+    monkeypatch.setattr(evidence, "recording", lambda name, gpu: Table(name, META, longer))
+    shown = evidence.time_table("coalescing_layout")
+    assert [cell.text for cell in shown.rows[-1]] == ["layout library, fields 3", "7.5", "", "", ""]
+    assert len(shown.rows) == len(chosen.points(chosen.small)) + 1
+
+
 def test_a_gpu_without_recordings():
     assert evidence.recording("coalescing_stride", "L4") is None
 

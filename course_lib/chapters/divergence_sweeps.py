@@ -92,6 +92,15 @@ def parity(n: int) -> list[Point]:
     return [_two_arrays(TWO_SIDES.define(GROUP=g), n, (n, ROUNDS), {"group": g}) for g in GROUPS]
 
 
+def rounds(n: int) -> list[Point]:
+    """n elements on two sides of a branch, 16 to 1024 rounds each, by lane (group 1) or by warp (32)."""
+    return [
+        _two_arrays(TWO_SIDES.define(GROUP=g), n, (n, r), {"group": g, "rounds": r})
+        for g in (1, 32)
+        for r in (16, 64, 256, 1024)
+    ]
+
+
 def taken(n: int) -> list[Point]:
     """n elements; 0 to 32 lanes of every warp take the longer side of a branch."""
     return [_two_arrays(SOME_LANES, n, (n, t, ROUNDS // 2), {"taken": t}) for t in range(33)]
@@ -173,6 +182,7 @@ def _regrouped(n: int, way: str) -> Point:
 
 SWEEPS: Sequence[Sweep] = (
     Sweep("divergence_parity", "elements", 1 << 24, parity, 1 << 12, LINEAR),
+    Sweep("divergence_rounds", "elements", 1 << 24, rounds, 1 << 12, LINEAR),
     Sweep("divergence_taken", "elements", 1 << 24, taken, 1 << 12, LINEAR),
     Sweep("divergence_trips", "elements", 1 << 24, trips, 1 << 12, LINEAR),
     Sweep("divergence_regroup", "elements", 1 << 24, regroup, 1 << 13, LINEAR, regroup_calls),

@@ -1,0 +1,103 @@
+"""Chapter 04, the picture: the timeline of one warp, its lanes down and the instructions it issued across."""
+
+from collections.abc import Sequence
+from textwrap import shorten
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from ..pictures.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    INK,
+    ORANGE,
+    PAPER,
+    PURPLE,
+    SKY,
+    VERMILION,
+    boxes,
+    clean,
+    new_figure,
+    number_text,
+)
+from ..timeline import Step, Timeline
+
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION)
+REST = "#9A9A9A"
+HATCH = "#BBBBBB"
+LEAST_SHARE = 0.12  # of the instructions: lines with fewer are drawn as the rest
+LANES = 32
+
+
+def lane_timeline(found: Timeline, title: str = "", *, lines: Sequence[int] = (), room: int = 0) -> Figure:
+    """Draw a warp's steps from left to right, as wide as they have instructions; idle lanes are hatched.
+
+    `lines`: source lines that get a colour each; left out, those with an eighth of the instructions or more.
+    `room`: instructions the axis has room for at least, so that a slider's pictures can be compared.
+    """
+    figure = new_figure(9.0, 4.3)
+    axes = clean(figure.add_axes((0.065, 0.3, 0.92, 0.6)))
+    colours = dict(zip(lines, COLOURS, strict=False)) or line_colours(found)
+    _draw_steps(axes, found.steps, colours)
+    axes.set_xlim(0, max(room, found.instructions, 1))
+    axes.set_ylim(LANES, 0)
+    axes.set_yticks([0.5, 8.5, 16.5, 24.5, 31.5], ["0", "8", "16", "24", "31"])
+    axes.set_ylabel("lane", color=INK)
+    axes.set_xlabel("warp instructions issued, in order (counted, PTX)", color=INK)
+    caption = timeline_caption(found)
+    axes.set_title(f"{title}: {caption}" if title else caption, color=BLACK, fontsize=12, fontweight="bold")
+    _draw_legend(figure, found, colours)
+    return figure
+
+
+def timeline_caption(found: Timeline) -> str:
+    """The counts in one phrase, such as "137 instructions, 19.2 of 32 lanes active on average"."""
+    lanes = f"{found.active_lanes:.1f} of 32 lanes active on average"
+    return f"{number_text(found.instructions)} instructions, {lanes}"
+
+
+def line_colours(found: Timeline) -> dict[int, str]:
+    """A colour for each source line with a fair share of the instructions, in the order of the source."""
+    total: dict[int, int] = {}
+    for step in found.steps:
+        total[step.line] = total.get(step.line, 0) + step.instructions
+    least = LEAST_SHARE * found.instructions
+    chosen = sorted((line for line in total if line and total[line] >= least), key=lambda line: -total[line])
+    return dict(zip(sorted(chosen[: len(COLOURS)]), COLOURS, strict=False))
+
+
+def _draw_steps(axes: Axes, steps: tuple[Step, ...], colours: dict[int, str]) -> None:
+    """One box per step and run of neighbouring lanes in the same state: filled, or hatched where idle."""
+    busy: list[tuple] = []
+    idle: list[tuple] = []
+    left = 0
+    for step in steps:
+        edges = np.flatnonzero(np.diff(step.active)) + 1
+        for lanes in np.split(np.arange(LANES), edges):
+            box = (left, int(lanes[0]), step.instructions, len(lanes))
+            if step.active[lanes[0]]:
+                busy.append((*box, colours.get(step.line, REST)))
+            else:
+                idle.append(box)
+        left += step.instructions
+    if busy:
+        x, y, width, height, faces = zip(*busy, strict=True)
+        boxes(axes, *map(np.array, (x, y, width, height)), facecolors=faces, edgecolors="none")
+    if idle:
+        x, y, width, height = map(np.array, zip(*idle, strict=True))
+        boxes(axes, x, y, width, height, facecolors=PAPER, edgecolors=HATCH, hatch="////", linewidths=0)
+    axes.hlines(np.arange(1, LANES), 0, left, color=PAPER, linewidth=0.4)
+
+
+def _draw_legend(figure: Figure, found: Timeline, colours: dict[int, str]) -> None:
+    """Which colour is which line of the source."""
+    marks = [
+        Patch(facecolor=colour, label=f"line {line}: {shorten(found.text(line), 60, placeholder=' …')}")
+        for line, colour in colours.items()
+    ]
+    marks.append(Patch(facecolor=REST, label="other lines"))
+    marks.append(Patch(facecolor=PAPER, edgecolor=HATCH, hatch="////", label="idle lane"))
+    figure.legend(handles=marks, loc="lower center", ncols=2, frameon=False, fontsize=8.5)
