@@ -201,7 +201,10 @@ def softmax(shape: tuple[int, int]) -> list[Call]:
 
         return run
 
-    return _row_calls(shape, separate, make_fused, matrix(shape), lambda torch, x: torch.softmax(x, 1))
+    library = torch_call(matrix(shape), lambda torch, x: torch.softmax(x, 1))
+    makes = {SEPARATE: on_array(shape, separate), FUSE: make_fused, TORCH: library}
+    size = shape[0] * shape[1]
+    return [copy_call(size), *(call(name, make, 8 * size) for name, make in makes.items())]
 
 
 def layer_norm(shape: tuple[int, int]) -> list[Call]:
@@ -246,18 +249,6 @@ def row_sum(shape: tuple[int, int]) -> list[Call]:
         copy_call(shape[0] * shape[1]),
         call(SEPARATE, on_array(shape, lambda cp, x: x.sum(axis=1)), useful),
         call(TORCH, torch_call(matrix(shape), lambda torch, x: x.sum(1)), useful),
-    ]
-
-
-def _row_calls(
-    shape: tuple[int, int], separate: Callable, make_fused: Make, arrays: Callable, library: Callable
-) -> list[Call]:
-    useful = 8 * shape[0] * shape[1]
-    return [
-        copy_call(shape[0] * shape[1]),
-        call(SEPARATE, on_array(shape, separate), useful),
-        call(FUSE, make_fused, useful),
-        call(TORCH, torch_call(arrays, library), useful),
     ]
 
 

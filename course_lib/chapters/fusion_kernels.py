@@ -3,32 +3,30 @@
 The clear ones are those of the notebook. The fast ones compute the same with 16-byte accesses.
 """
 
-from ..kernels import Kernel
+from ..kernels import OPTIONS, Kernel
 
 # -- the notebook's own --------------------------------------------------------------
 
-SIN_COS = Kernel(
-    "sin_cos",
-    r"""
-extern "C" __global__ void sin_cos(float* out, const float* x, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n) return;
-    float s = sinf(x[i]), c = cosf(x[i]);
-    out[i] = s * s + c * c;
-}
-""",
-)
+POINTWISE = r"""
+#include <cuda_fp16.h>
+#define S(x) (1.0f / (1.0f + expf(-(x))))
 
-GELU = Kernel(
-    "gelu",
-    r"""
-extern "C" __global__ void gelu(float* out, const float* x, int n) {
+extern "C" __global__ void pointwise(
+        NUMBER* out, NUMBER* a, NUMBER* b, NUMBER* c, int n, int columns) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= n) return;
-    float v = x[i], u = 0.79788456f * (v + 0.044715f * v * v * v);
-    out[i] = 0.5f * v * (1.0f + tanhf(u));
+    if (i < n) { BODY; }
 }
-""",
+"""
+
+
+def statement(body: str) -> Kernel:
+    """The notebook's kernel for one statement on floats: out, a, b, c, n, columns."""
+    return Kernel("pointwise", POINTWISE, (*OPTIONS, "-DNUMBER=float", f"-DBODY={body}"))
+
+
+SIN_COS = statement("float s = sinf(a[i]), c = cosf(a[i]); out[i] = s * s + c * c")
+GELU = statement(
+    "float v = a[i], u = 0.79788456f * (v + 0.044715f * v * v * v); out[i] = 0.5f * v * (1.0f + tanhf(u))"
 )
 
 MATMUL = Kernel(

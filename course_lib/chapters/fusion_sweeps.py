@@ -24,17 +24,25 @@ LONGER = (1, 0, 1)  # how counts, blocks and bytes grow where a larger size mean
 # -- kernels -----------------------------------------------------------------------
 
 
-def _each(
-    variant: str, kernel: Kernel, n: int, per_thread: int = 4, inputs: int = 1, outputs: int = 1
-) -> Point:
-    """A point-wise kernel on n floats: its outputs, its inputs, n."""
+def _each(variant: str, kernel: Kernel, n: int, inputs: int = 1, outputs: int = 1) -> Point:
+    """A fast point-wise kernel on n floats: its outputs, its inputs, n."""
 
     def arguments(cp: Any) -> tuple:
         made = [cp.zeros(n, cp.float32) for _ in range(outputs)]
         return (*made, *(floats(cp, n) for _ in range(inputs)), np.int32(n))
 
-    grid = (-(-n // (per_thread * THREADS)),)
+    grid = (-(-n // (4 * THREADS)),)
     return Point({"variant": variant}, kernel, grid, (THREADS,), arguments, 4 * n * (inputs + outputs))
+
+
+def _clear(kernel: Kernel, n: int) -> Point:
+    """The notebook's point-wise kernel on n floats."""
+
+    def arguments(cp: Any) -> tuple:
+        x = floats(cp, n)
+        return (cp.zeros(n, cp.float32), x, x, x, np.int32(n), np.int32(1))
+
+    return Point({"variant": "fused"}, kernel, (-(-n // THREADS),), (THREADS,), arguments, 8 * n)
 
 
 def _rows(variant: str, kernel: Kernel, rows: int, threads: int, vectors: int = 0) -> Point:
@@ -73,12 +81,12 @@ def _sums(
 
 def sin_cos(n: int) -> list[Point]:
     """sin(x)^2 + cos(x)^2 in one kernel."""
-    return [_each("fused", k.SIN_COS, n, 1), _each("fused float4", k.SIN_COS4, n)]
+    return [_clear(k.SIN_COS, n), _each("fused float4", k.SIN_COS4, n)]
 
 
 def gelu(n: int) -> list[Point]:
     """GeLU in its tanh form in one kernel."""
-    return [_each("fused", k.GELU, n, 1), _each("fused float4", k.GELU4, n)]
+    return [_clear(k.GELU, n), _each("fused float4", k.GELU4, n)]
 
 
 def steps(n: int) -> list[Point]:
