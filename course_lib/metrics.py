@@ -57,7 +57,7 @@ def _for_model(program: Program, tally: Tally) -> dict[str, float]:
         "course__l1_tags_global.sum": _total(tally, "tags", ("global", "atomic global")),
         "course__sectors_ideal_global_op_ld.sum": _total(tally, "sectors_ideal", ("global",), False),
         "course__l1_wavefronts_global.sum": _total(tally, "l1_wavefronts", ("global",)),
-        "course__l2_lines_global.sum": tally.l2_lines(program.opcode),
+        "course__l2_pairs_global.sum": tally.l2_pairs(program.opcode),
         "course__load_rounds.sum": rounds,
         "course__unique_pair_bytes_ld": tally.touched_pairs_bytes(),
         "course__atomics_global.sum": _total(tally, "requests", ("atomic global",)),

@@ -6,8 +6,8 @@ It is a bound with a name on it, never a measurement. What it assumes:
   GPU fetches sectors in pairs, the pair. Stores reach DRAM only when the sectors touched exceed L2;
   smaller ones stay in L2 until later. Where reading and copying were measured, a written byte costs more than
   a read one, so that a copy takes as long as measured.
-* **L2** takes a number of 128-byte lines a second, whether one sector of a line is wanted or all four. L1
-  keeps what a block has loaded; every store goes to L2.
+* **L2** delivers a number of pairs of sectors a second: two of a line, or one of it in the same time.
+  L1 keeps what a block has loaded; every store goes to L2 and takes up its whole line.
 * **L1**: a request takes a cycle for every four lines it touches, and one for every word of its busiest bank.
   Shared memory is the same memory: the wavefronts of both add up, under the name of the larger.
 * **Memory latency**: blocks come in waves, as many at once as fit on the SMs. In each, a warp waits for DRAM
@@ -31,7 +31,7 @@ from .gpus import gpu as find_gpu
 from .occupancy import occupancy
 from .tables import html_table, text_table
 
-SECTOR, LINE = 32, 128  # bytes
+SECTOR = 32  # bytes
 _GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 _SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 _FLOAT = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
@@ -203,8 +203,8 @@ def _chip_terms(profile: Mapping[str, float], gpu: Gpu, cold: bool) -> dict[str,
         gpu.l2.bytes_per_clock or 0
     ) * gpu.clock_hz / 1e9
     if l2_rate:
-        lines = profile.get("course__l2_lines_global.sum", _both(profile, "sectors") * SECTOR / LINE)
-        terms["L2 lines"] = lines * LINE / (l2_rate * 1e9)
+        pairs = profile.get("course__l2_pairs_global.sum", _both(profile, "sectors") / 2)
+        terms["L2 sectors"] = pairs * 2 * SECTOR / (l2_rate * 1e9)
     return terms
 
 

@@ -20,7 +20,7 @@ PLAIN_NAMES = {
     "memory_l2_theoretical_sectors_global_ideal": "sectors needed at least",
     "course__l1_tags_global.sum": "128-byte lines looked up",
     "course__l1_wavefronts_global.sum": "L1 wavefronts of global loads",
-    "course__l2_lines_global.sum": "lines asked of L2 (estimate)",
+    "course__l2_pairs_global.sum": "pairs of sectors asked of L2 (estimate)",
     "course__load_rounds.sum": "rounds of loads, all warps",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": "shared wavefronts, loads",
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum": "bank conflicts, loads",

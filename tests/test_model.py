@@ -26,9 +26,9 @@ def test_each_term_by_hand():
     load = "l1tex__t_{}_pipe_lsu_mem_global_op_ld.sum"
     shared = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"
     assert term("L1 sectors", load.format("sectors")) == pytest.approx(1e9 / 4 / PER_SECOND)
-    assert term("L2 lines", load.format("sectors")) == pytest.approx(32e9 / 8.68e12)
-    assert term("L2 lines", load.format("sectors"), gpu="A100") == pytest.approx(32e9 / (5120 * 1.41e9))
-    assert term("L2 lines", "course__l2_lines_global.sum") == pytest.approx(128e9 / 8.68e12)
+    assert term("L2 sectors", load.format("sectors")) == pytest.approx(32e9 / 8.68e12)
+    assert term("L2 sectors", load.format("sectors"), gpu="A100") == pytest.approx(32e9 / (5120 * 1.41e9))
+    assert term("L2 sectors", "course__l2_pairs_global.sum") == pytest.approx(64e9 / 8.68e12)
     assert term("L1 wavefronts", "course__l1_wavefronts_global.sum") == pytest.approx(1e9 / PER_SECOND)
     assert term("L1 tags", load.format("requests")) == pytest.approx(1e9 / PER_SECOND)
     assert term("L1 tags", "course__l1_tags_global.sum") == pytest.approx(1e9 / 4 / PER_SECOND)
@@ -152,7 +152,7 @@ def test_a_tiny_kernel_is_limited_by_its_launch():
 
 def test_without_a_known_l2_bandwidth_the_term_is_missing_and_said_so():
     found = modelled_time(LAUNCH, "L4")
-    assert "L2 lines" not in found.terms
+    assert "L2 sectors" not in found.terms
     assert "No L2 bandwidth" in str(found)
 
 
@@ -184,9 +184,9 @@ def h200(case: str) -> dict[str, float]:
         ("bank_seed_4", "bank_seed_32", "shared wavefronts"),
         ("bank_seed_33", "bank_seed_32", "shared wavefronts"),
         ("tr_pad4", "tr_pad0", "shared wavefronts"),
-        ("offset_32", "offset_1", "L2 lines"),
+        ("offset_32", "offset_1", "L2 sectors"),
         ("stride_1", "stride_32", "L1 sectors"),
-        ("tr_pad0", "tr_naive", "L2 lines"),
+        ("tr_pad0", "tr_naive", "L2 sectors"),
         ("soa3_sum", "aos3_sum", "L1 sectors"),
     ],
 )

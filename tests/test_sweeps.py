@@ -93,7 +93,8 @@ def test_l2_is_asked_for_as_many_lines_and_sectors_as_they_say():
     for point in rates.l2_lines(16):
         counts = profile(point.kernel.compile(cp), (1,), (256,), point.arguments(cp))
         lines, sectors = point.columns["lines"], point.columns["sectors"]
-        assert counts["course__l2_lines_global.sum"] == counts[asked] * lines + 8  # a stored line each warp
+        stored = 2 * 8  # a line each warp
+        assert counts["course__l2_pairs_global.sum"] == counts[asked] * lines * -(-sectors // 2) + stored
         assert counts[LOADED] == counts[asked] * lines * sectors
 
 

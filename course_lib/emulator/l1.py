@@ -2,8 +2,9 @@
 
 Both rules come from tables in `data/recorded/h200`. `rate_l1_lines`: loads that hit L1 take as many cycles as
 their busiest bank has words, exactly as in shared memory, which is the same memory; besides, four 128-byte
-lines are looked up in a cycle. How many lines L2 is asked for is an estimate: an L1 that never evicts,
-followed for a few blocks of the grid.
+lines are looked up in a cycle. `rate_l2_lines`: L2 delivers two sectors of a line at a time, or
+one in the same time. How many such pairs it is asked for is an estimate: an L1 that never evicts, followed for a few blocks
+of the grid.
 """
 
 from __future__ import annotations
@@ -37,23 +38,28 @@ def load_wavefronts(addresses: NDArray, active: NDArray | None, width: int, coun
     return count_shared(addresses, active, width, store=False).wavefronts
 
 
+def pairs(lines: int, sectors: int) -> int:
+    """Pairs that L2 delivers for so many sectors spread evenly over so many lines."""
+    return max(lines, -(-sectors // 2))
+
+
 def bypasses_l1(opcode: str) -> bool:
     """Whether a PTX load goes to L2 even if L1 has the line: `ld.global.cg`, volatile, relaxed, acquire."""
     return not _PAST_L1.isdisjoint(opcode.split("."))
 
 
 class SampledL1:
-    """The lines that some blocks of a launch ask L2 for, if L1 keeps every sector a block has loaded.
+    """The pairs of sectors that some blocks of a launch ask L2 for, if L1 keeps every sector a block has loaded.
 
-    Up to `SAMPLED_BLOCKS` blocks, spread evenly over the grid, stand for all. A load asks for each line of
-    which it needs a sector that its block has not loaded yet; warps that run it together ask once.
+    Up to `SAMPLED_BLOCKS` blocks, spread evenly over the grid, stand for all. A load asks for each
+    sector that its block has not loaded yet, two of a line at a time; warps that run it together ask once.
     """
 
     def __init__(self, grid_blocks: int) -> None:
         count = min(grid_blocks, SAMPLED_BLOCKS)
         self.share = count / grid_blocks
         self.blocks = (2 * np.arange(count) + 1) * grid_blocks // (2 * count)
-        self.lines: dict[int, int] = {}
+        self.pairs: dict[int, int] = {}
         self._loaded: dict[int, tuple[int, np.ndarray]] = {}
         self._slots: WeakKeyDictionary[LaneSet, tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
 
@@ -70,11 +76,12 @@ class SampledL1:
             fresh = at[~seen]
             loaded[fresh] = True
             line = fresh >> 2
-            self.lines[site] = self.lines.get(site, 0) + 1 + int(np.count_nonzero(line[1:] != line[:-1]))
+            lines = 1 + int(np.count_nonzero(line[1:] != line[:-1]))
+            self.pairs[site] = self.pairs.get(site, 0) + pairs(lines, len(fresh))
 
     def estimate(self, site: int) -> int:
-        """Lines that all blocks of the launch ask L2 for at this load."""
-        return round(self.lines.get(site, 0) / self.share)
+        """Pairs of sectors that all blocks of the launch ask L2 for at this load."""
+        return round(self.pairs.get(site, 0) / self.share)
 
     def _start(self, region: Region) -> tuple[int, np.ndarray]:
         """(sectors in the region's lines, a mark for each per sampled block, one block after another)."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from .address import Address, Value
 from .counters import count_global, count_shared
-from .l1 import SampledL1, bypasses_l1, load_wavefronts
+from .l1 import SampledL1, bypasses_l1, load_wavefronts, pairs
 from .lanes import WARP
 
 if TYPE_CHECKING:
@@ -141,18 +141,20 @@ class Tally:
         found = [marks for (store, _), marks in self.touched.items() if not store and len(marks)]
         return 2 * SECTOR * sum(int(np.logical_or.reduceat(m, range(0, len(m), 2)).sum()) for m in found)
 
-    def l2_lines(self, opcode: Callable[[int], str]) -> int:
-        """Lines asked of L2: by every store and atomic request, and by the loads that an L1 cannot serve.
+    def l2_pairs(self, opcode: Callable[[int], str]) -> int:
+        """Pairs of sectors that L2 handles: for every store and atomic request, and for the loads an L1 cannot serve.
 
         `opcode` gives the opcode of a site. Loads are estimated (see `SampledL1`), between their distinct
-        lines and the lines of all their requests.
+        sectors and those of all their requests. A store takes up its whole line, however little it writes.
         """
         loads, others = 0, 0
         for site, tally in self.sites.items():
-            if tally.space != "global" or tally.store or bypasses_l1(opcode(site)) or self.l1 is None:
-                others += tally.tags
+            if tally.space != "global" or tally.store:
+                others += 2 * tally.tags
+            elif bypasses_l1(opcode(site)) or self.l1 is None:
+                loads += pairs(tally.tags, tally.sectors)
             else:
-                loads += min(tally.tags, self.l1.estimate(site))
+                loads += min(pairs(tally.tags, tally.sectors), self.l1.estimate(site))
         return loads + others
 
 

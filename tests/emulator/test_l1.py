@@ -85,24 +85,24 @@ extern "C" __global__ void twice(float* out, const float* in, int step, int agai
 """
 
 
-@pytest.mark.parametrize(("step", "lines"), [(1, 1), (2, 2), (8, 8), (32, 32)])
+@pytest.mark.parametrize(("step", "pairs"), [(1, 2), (2, 4), (8, 16), (32, 32)])
 @pytest.mark.parametrize(("load", "times"), [("*", 1), ("__ldcg", 2)])
-def test_what_l2_is_asked_for(step, lines, load, times):
-    """Per warp the lines of one pass if the other hits L1, both if L1 is passed by; and a line stored."""
+def test_what_l2_is_asked_for(step, pairs, load, times):
+    """Per warp the pairs of sectors of one pass if the other hits L1, both if L1 is passed by; and a line stored."""
     kernel = RawKernel(TWICE, "twice", options=(f"-DLOAD={load}",))
     out, given = np.zeros(512, np.float32), np.zeros(512 * step, np.float32)
     found = profile(kernel, (8,), (64,), (out, given, np.int32(step), np.int32(0)))
-    assert found["course__l2_lines_global.sum"] == 16 * (lines * times + 1)
+    assert found["course__l2_pairs_global.sum"] == 16 * (pairs * times + 2)
 
 
 def test_a_matrix_product_reads_its_rows_once_from_l2():
-    """64 x 64, blocks of 32 x 32: 32 rows of a, a sector at a time; 64 lines of b; 32 lines a stored warp."""
+    """64 x 64, blocks of 32 x 32: 32 rows of a, 8 sectors one by one; 64 lines of b; 32 lines a stored warp."""
     from course_lib.kernels import MATMUL_NAIVE
 
     a = np.zeros((64, 64), np.float32)
     kernel = RawKernel(MATMUL_NAIVE.source, MATMUL_NAIVE.name, options=MATMUL_NAIVE.options)
     found = profile(kernel, (2, 2), (1024,), (a.copy(), a.copy(), a.copy(), np.int32(64)))
-    assert found["course__l2_lines_global.sum"] == 4 * (32 * 8 + 64) + 128 * 32
+    assert found["course__l2_pairs_global.sum"] == 4 * (32 * 8 + 64 * 2) + 128 * 32 * 2
     assert found["course__l1_wavefronts_global.sum"] == 128 * 64 * (32 + 1)
 
 
