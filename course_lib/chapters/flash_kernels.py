@@ -1,0 +1,175 @@
+"""Chapter 08, flash attention: the kernels of the notebook, which are also the recorded ones.
+
+Attention of one head: out = softmax(scale Q K^T, masked) V, with Q of nq x d floats and K and V of nk x d,
+stored by rows; `blockIdx.y` counts heads. Three macros: `BR` queries of a block, one for each thread; `BC`
+keys of a tile; `D` floats of a row in registers and shared memory, a multiple of 4 and at least d.
+
+`shift` is the mask: query i sees key j if j <= i + shift. No mask: shift = nk. Causal: nk - nq aligns the
+diagonal to the lower right corner, 0 to the upper left one. Scores that are stored lie by keys, so that
+neighbouring queries are neighbours in memory.
+"""
+
+from ..kernels import Kernel
+
+HELPERS = r"""
+#define LOWEST -3.402823466e38f  // the lowest float: unlike minus infinity, its differences are never NaN
+#define UNROLL _Pragma("unroll")
+
+// Rows first to first + BC - 1 of n rows of d floats, by all threads of a block; what lies outside is 0.
+__device__ void load_tile(float (*tile)[D], const float* rows, int first, int n, int d) {
+    for (int t = threadIdx.x; t < BC * D; t += BR) {
+        int row = first + t / D, c = t % D;
+        tile[t / D][c] = row < n && c < d ? rows[row * d + c] : 0.0f;
+    }
+}
+
+__device__ void load_row(float* own, const float* rows, int row, int n, int d, float scale) {
+    UNROLL for (int c = 0; c < D; ++c) own[c] = row < n && c < d ? scale * rows[row * d + c] : 0.0f;
+}
+
+__device__ float dot(const float* a, const float* b) {
+    float sum = 0.0f;
+    UNROLL for (int c = 0; c < D; ++c) sum += a[c] * b[c];
+    return sum;
+}
+"""
+
+SCORES = Kernel(
+    "scores",
+    HELPERS
+    + r"""
+extern "C" __global__ void scores(float* s, const float* q, const float* k,
+                                  int nq, int nk, int d, int shift, float scale) {
+    __shared__ __align__(16) float keys[BC][D];
+    int i = blockIdx.x * BR + threadIdx.x;
+    long long head = blockIdx.y;
+    s += head * nq * nk, q += head * nq * d, k += head * nk * d;
+    float qi[D];
+    load_row(qi, q, i, nq, d, scale);
+    for (int first = 0; first < nk; first += BC) {
+        load_tile(keys, k, first, nk, d);
+        __syncthreads();
+        UNROLL for (int j = 0; j < BC; ++j) {
+            float score = dot(qi, keys[j]);
+            if (first + j < nk && i < nq) s[(first + j) * nq + i] = first + j <= i + shift ? score : LOWEST;
+        }
+        __syncthreads();
+    }
+}
+""",
+)
+
+# Three passes over the scores of a query: the maximum, the sum, the probabilities. In place.
+SOFTMAX = Kernel(
+    "softmax",
+    r"""
+#define LOWEST -3.402823466e38f
+
+extern "C" __global__ void softmax(float* s, int nq, int nk) {
+    __shared__ float part[2][8][32];
+    int x = threadIdx.x, y = threadIdx.y, i = blockIdx.x * 32 + x, end = i < nq ? nk : 0;
+    s += (long long)blockIdx.y * nq * nk + i;
+    float top = LOWEST, sum = 0.0f;
+    for (int j = y; j < end; j += 8) top = fmaxf(top, s[j * nq]);
+    part[0][y][x] = top;
+    __syncthreads();
+    for (int r = 0; r < 8; ++r) top = fmaxf(top, part[0][r][x]);
+    for (int j = y; j < end; j += 8) sum += s[j * nq] > LOWEST ? expf(s[j * nq] - top) : 0.0f;
+    part[1][y][x] = sum;
+    __syncthreads();
+    sum = 0.0f;
+    for (int r = 0; r < 8; ++r) sum += part[1][r][x];
+    for (int j = y; j < end; j += 8) s[j * nq] = s[j * nq] > LOWEST ? expf(s[j * nq] - top) / sum : 0.0f;
+}
+""",
+)
+
+# As `softmax`, but the maximum and the sum in one pass: when the maximum rises, the sum is rescaled.
+ONLINE = Kernel(
+    "online",
+    r"""
+#define LOWEST -3.402823466e38f
+
+extern "C" __global__ void online(float* s, int nq, int nk) {
+    __shared__ float part[2][8][32];
+    int x = threadIdx.x, y = threadIdx.y, i = blockIdx.x * 32 + x, end = i < nq ? nk : 0;
+    s += (long long)blockIdx.y * nq * nk + i;
+    float top = LOWEST, sum = 0.0f, all = LOWEST, total = 0.0f;
+    for (int j = y; j < end; j += 8) {
+        float score = s[j * nq], before = top;
+        top = fmaxf(top, score);
+        sum = sum * expf(before - top) + (score > LOWEST ? expf(score - top) : 0.0f);
+    }
+    part[0][y][x] = top;
+    part[1][y][x] = sum;
+    __syncthreads();
+    for (int r = 0; r < 8; ++r) all = fmaxf(all, part[0][r][x]);
+    for (int r = 0; r < 8; ++r) total += part[1][r][x] * expf(part[0][r][x] - all);
+    for (int j = y; j < end; j += 8) s[j * nq] = s[j * nq] > LOWEST ? expf(s[j * nq] - all) / total : 0.0f;
+}
+""",
+)
+
+APPLY = Kernel(
+    "apply",
+    HELPERS
+    + r"""
+extern "C" __global__ void apply(float* out, const float* p, const float* v, int nq, int nk, int d) {
+    __shared__ __align__(16) float values[BC][D];
+    int i = blockIdx.x * BR + threadIdx.x;
+    long long head = blockIdx.y;
+    out += head * nq * d, p += head * nq * nk, v += head * nk * d;
+    float acc[D] = {};
+    for (int first = 0; first < nk; first += BC) {
+        load_tile(values, v, first, nk, d);
+        __syncthreads();
+        UNROLL for (int j = 0; j < BC; ++j) {
+            float weight = first + j < nk && i < nq ? p[(first + j) * nq + i] : 0.0f;
+            UNROLL for (int c = 0; c < D; ++c) acc[c] += weight * values[j][c];
+        }
+        __syncthreads();
+    }
+    UNROLL for (int c = 0; c < D; ++c)
+        if (i < nq && c < d) out[i * d + c] = acc[c];
+}
+""",
+)
+
+# `lse` gets the log of the sum of exp(score) of each query: all that a backward pass needs of the scores.
+FLASH = Kernel(
+    "flash",
+    HELPERS
+    + r"""
+extern "C" __global__ void flash(float* out, float* lse, const float* q, const float* k, const float* v,
+                                 int nq, int nk, int d, int shift, float scale) {
+    __shared__ __align__(16) float keys[BC][D], values[BC][D];
+    int i = blockIdx.x * BR + threadIdx.x, end = min(nk, (int)(blockIdx.x + 1) * BR + shift);
+    long long head = blockIdx.y;
+    out += head * nq * d, lse += head * nq, q += head * nq * d, k += head * nk * d, v += head * nk * d;
+    float qi[D], acc[D] = {}, s[BC], top = LOWEST, sum = 0.0f;
+    load_row(qi, q, i, nq, d, scale);
+    for (int first = 0; first < end; first += BC) {
+        load_tile(keys, k, first, nk, d);
+        load_tile(values, v, first, nk, d);
+        __syncthreads();
+        float before = top;
+        UNROLL for (int j = 0; j < BC; ++j) {
+            s[j] = first + j < nk && first + j <= i + shift ? dot(qi, keys[j]) : LOWEST;
+            top = fmaxf(top, s[j]);
+        }
+        float keep = expf(before - top);  // what was summed up so far counts by the new maximum
+        sum *= keep;
+        UNROLL for (int c = 0; c < D; ++c) acc[c] *= keep;
+        UNROLL for (int j = 0; j < BC; ++j) {
+            float p = s[j] > LOWEST ? expf(s[j] - top) : 0.0f;
+            sum += p;
+            UNROLL for (int c = 0; c < D; ++c) acc[c] += p * values[j][c];
+        }
+        __syncthreads();
+    }
+    if (i >= nq) return;
+    UNROLL for (int c = 0; c < D; ++c) if (c < d) out[i * d + c] = sum > 0.0f ? acc[c] / sum : 0.0f;
+    lse[i] = sum > 0.0f ? top + logf(sum) : LOWEST;
+}
+""",
+)
