@@ -2,9 +2,8 @@
 
 Both rules come from tables in `data/recorded/h200`. `rate_l1_lines`: loads that hit L1 take as many cycles as
 their busiest bank has words, exactly as in shared memory, which is the same memory; besides, four 128-byte
-lines are looked up in a cycle. `rate_l2_lines`: L2 delivers two sectors of a line at a time, or
-one in the same time. How many such pairs it is asked for is an estimate: an L1 that never evicts, followed for a few blocks
-of the grid.
+lines are looked up in a cycle. `rate_l2_lines`: L2 delivers two sectors of a line in the time of one. How many such
+pairs it is asked for is an estimate: an L1 that never evicts, followed for a few blocks of the grid.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def bypasses_l1(opcode: str) -> bool:
 
 
 class SampledL1:
-    """The pairs of sectors that some blocks of a launch ask L2 for, if L1 keeps every sector a block has loaded.
+    """The pairs of sectors that some blocks ask L2 for, if L1 keeps every sector that a block has loaded.
 
     Up to `SAMPLED_BLOCKS` blocks, spread evenly over the grid, stand for all. A load asks for each
     sector that its block has not loaded yet, two of a line at a time; warps that run it together ask once.

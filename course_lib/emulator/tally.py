@@ -142,7 +142,7 @@ class Tally:
         return 2 * SECTOR * sum(int(np.logical_or.reduceat(m, range(0, len(m), 2)).sum()) for m in found)
 
     def l2_pairs(self, opcode: Callable[[int], str]) -> int:
-        """Pairs of sectors that L2 handles: for every store and atomic request, and for the loads an L1 cannot serve.
+        """Pairs of sectors that L2 handles: for stores, atomics, and the loads that an L1 cannot serve.
 
         `opcode` gives the opcode of a site. Loads are estimated (see `SampledL1`), between their distinct
         sectors and those of all their requests. A store takes up its whole line, however little it writes.

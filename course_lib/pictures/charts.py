@@ -75,7 +75,7 @@ def sweep(
         getattr(axes, f"{axis}axis").set_major_formatter(FuncFormatter(lambda value, _: number_text(value)))
         getattr(axes, f"{axis}axis").set_minor_formatter(NullFormatter())
     if zero and "y" not in log:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.06 * axes.dataLim.y1)  # room above curves that hardly vary
     axes.set_xlabel(xlabel, color=INK)
     axes.set_ylabel(ylabel, color=INK)
     axes.set_title(title, color=BLACK, fontsize=12, fontweight="bold")

@@ -88,7 +88,7 @@ extern "C" __global__ void twice(float* out, const float* in, int step, int agai
 @pytest.mark.parametrize(("step", "pairs"), [(1, 2), (2, 4), (8, 16), (32, 32)])
 @pytest.mark.parametrize(("load", "times"), [("*", 1), ("__ldcg", 2)])
 def test_what_l2_is_asked_for(step, pairs, load, times):
-    """Per warp the pairs of sectors of one pass if the other hits L1, both if L1 is passed by; and a line stored."""
+    """Per warp the pairs of sectors of one pass if the other hits L1, else of both; and a line stored."""
     kernel = RawKernel(TWICE, "twice", options=(f"-DLOAD={load}",))
     out, given = np.zeros(512, np.float32), np.zeros(512 * step, np.float32)
     found = profile(kernel, (8,), (64,), (out, given, np.int32(step), np.int32(0)))
@@ -96,7 +96,7 @@ def test_what_l2_is_asked_for(step, pairs, load, times):
 
 
 def test_a_matrix_product_reads_its_rows_once_from_l2():
-    """64 x 64, blocks of 32 x 32: 32 rows of a, 8 sectors one by one; 64 lines of b; 32 lines a stored warp."""
+    """64 x 64, blocks of 32 x 32: 32 rows of a, 8 single sectors; 64 lines of b; 32 lines a stored warp."""
     from course_lib.kernels import MATMUL_NAIVE
 
     a = np.zeros((64, 64), np.float32)
