@@ -11,7 +11,7 @@ neighbouring queries are neighbours in memory.
 
 from ..kernels import Kernel
 
-HELPERS = r"""
+TILE = r"""
 #define LOWEST -3.402823466e38f  // the lowest float: unlike minus infinity, its differences are never NaN
 #define UNROLL _Pragma("unroll")
 
@@ -23,16 +23,40 @@ __device__ void load_tile(float (*tile)[D], const float* rows, int first, int n,
     }
 }
 
-__device__ void load_row(float* own, const float* rows, int row, int n, int d, float scale) {
-    UNROLL for (int c = 0; c < D; ++c) own[c] = row < n && c < d ? scale * rows[row * d + c] : 0.0f;
-}
-
 __device__ float dot(const float* a, const float* b) {
     float sum = 0.0f;
     UNROLL for (int c = 0; c < D; ++c) sum += a[c] * b[c];
     return sum;
 }
 """
+
+ROWS = r"""
+// One of BR rows for each thread. They pass through the tile, so that global memory meets whole rows.
+__device__ void load_rows(float* own, float (*tile)[D], const float* rows, int first, int n, int d) {
+    for (int part = 0; part < BR; part += BC) {
+        load_tile(tile, rows, first + part, n, d);
+        __syncthreads();
+        if (threadIdx.x / BC * BC == part)
+            UNROLL for (int c = 0; c < D; ++c) own[c] = tile[threadIdx.x % BC][c];
+        __syncthreads();
+    }
+}
+
+__device__ void store_rows(float* rows, float (*tile)[D], const float* own, int first, int n, int d) {
+    for (int part = 0; part < BR; part += BC) {
+        if (threadIdx.x / BC * BC == part)
+            UNROLL for (int c = 0; c < D; ++c) tile[threadIdx.x % BC][c] = own[c];
+        __syncthreads();
+        for (int t = threadIdx.x; t < BC * D; t += BR) {
+            int row = first + part + t / D, c = t % D;
+            if (row < n && c < d) rows[row * d + c] = tile[t / D][c];
+        }
+        __syncthreads();
+    }
+}
+"""
+
+HELPERS = TILE + ROWS
 
 SCORES = Kernel(
     "scores",
@@ -45,12 +69,12 @@ extern "C" __global__ void scores(float* s, const float* q, const float* k,
     long long head = blockIdx.y;
     s += head * nq * nk, q += head * nq * d, k += head * nk * d;
     float qi[D];
-    load_row(qi, q, i, nq, d, scale);
+    load_rows(qi, keys, q, i - threadIdx.x, nq, d);
     for (int first = 0; first < nk; first += BC) {
         load_tile(keys, k, first, nk, d);
         __syncthreads();
         UNROLL for (int j = 0; j < BC; ++j) {
-            float score = dot(qi, keys[j]);
+            float score = scale * dot(qi, keys[j]);
             if (first + j < nk && i < nq) s[(first + j) * nq + i] = first + j <= i + shift ? score : LOWEST;
         }
         __syncthreads();
@@ -129,8 +153,7 @@ extern "C" __global__ void apply(float* out, const float* p, const float* v, int
         }
         __syncthreads();
     }
-    UNROLL for (int c = 0; c < D; ++c)
-        if (i < nq && c < d) out[i * d + c] = acc[c];
+    store_rows(out, values, acc, i - threadIdx.x, nq, d);
 }
 """,
 )
@@ -143,21 +166,21 @@ FLASH = Kernel(
 extern "C" __global__ void flash(float* out, float* lse, const float* q, const float* k, const float* v,
                                  int nq, int nk, int d, int shift, float scale) {
     __shared__ __align__(16) float keys[BC][D], values[BC][D];
-    int i = blockIdx.x * BR + threadIdx.x, end = min(nk, (int)(blockIdx.x + 1) * BR + shift);
+    int block = blockIdx.x * BR, i = block + threadIdx.x, end = min(nk, block + BR + shift);
     long long head = blockIdx.y;
     out += head * nq * d, lse += head * nq, q += head * nq * d, k += head * nk * d, v += head * nk * d;
     float qi[D], acc[D] = {}, s[BC], top = LOWEST, sum = 0.0f;
-    load_row(qi, q, i, nq, d, scale);
+    load_rows(qi, keys, q, block, nq, d);
     for (int first = 0; first < end; first += BC) {
         load_tile(keys, k, first, nk, d);
         load_tile(values, v, first, nk, d);
         __syncthreads();
         float before = top;
         UNROLL for (int j = 0; j < BC; ++j) {
-            s[j] = first + j < nk && first + j <= i + shift ? dot(qi, keys[j]) : LOWEST;
+            s[j] = first + j < nk && first + j <= i + shift ? scale * dot(qi, keys[j]) : LOWEST;
             top = fmaxf(top, s[j]);
         }
-        float keep = expf(before - top);  // what was summed up so far counts by the new maximum
+        float keep = expf(before - top);  // what was summed up so far, in units of the new maximum
         sum *= keep;
         UNROLL for (int c = 0; c < D; ++c) acc[c] *= keep;
         UNROLL for (int j = 0; j < BC; ++j) {
@@ -167,9 +190,42 @@ extern "C" __global__ void flash(float* out, float* lse, const float* q, const f
         }
         __syncthreads();
     }
-    if (i >= nq) return;
-    UNROLL for (int c = 0; c < D; ++c) if (c < d) out[i * d + c] = sum > 0.0f ? acc[c] / sum : 0.0f;
-    lse[i] = sum > 0.0f ? top + logf(sum) : LOWEST;
+    UNROLL for (int c = 0; c < D; ++c) acc[c] = sum > 0.0f ? acc[c] / sum : 0.0f;
+    store_rows(out, values, acc, block, nq, d);
+    if (i < nq) lse[i] = sum > 0.0f ? top + logf(sum) : LOWEST;
+}
+""",
+)
+
+# The gradient of Q: scores are computed again, and exp(score - lse) is the probability at once.
+GRAD_Q = Kernel(
+    "grad_q",
+    HELPERS
+    + r"""
+extern "C" __global__ void grad_q(float* dq, const float* dout, const float* out, const float* lse,
+                                  const float* q, const float* k, const float* v,
+                                  int nq, int nk, int d, int shift, float scale) {
+    __shared__ __align__(16) float keys[BC][D], values[BC][D];
+    int block = blockIdx.x * BR, i = block + threadIdx.x, end = min(nk, block + BR + shift);
+    float qi[D], gi[D], acc[D];
+    load_rows(acc, keys, out, block, nq, d);
+    load_rows(gi, keys, dout, block, nq, d);
+    load_rows(qi, keys, q, block, nq, d);
+    float delta = dot(gi, acc), log_sum = i < nq ? lse[i] : 0.0f;
+    UNROLL for (int c = 0; c < D; ++c) acc[c] = 0.0f;
+    for (int first = 0; first < end; first += BC) {
+        load_tile(keys, k, first, nk, d);
+        load_tile(values, v, first, nk, d);
+        __syncthreads();
+        UNROLL for (int j = 0; j < BC; ++j) {
+            bool seen = first + j < nk && first + j <= i + shift;
+            float p = seen ? expf(scale * dot(qi, keys[j]) - log_sum) : 0.0f;
+            float ds = scale * p * (dot(gi, values[j]) - delta);
+            UNROLL for (int c = 0; c < D; ++c) acc[c] += ds * keys[j][c];
+        }
+        __syncthreads();
+    }
+    store_rows(dq, values, acc, block, nq, d);
 }
 """,
 )
