@@ -26,16 +26,21 @@ def times_read(counted: Any) -> float:
 
 def load_line(counted: Any, array: str) -> Any:
     """The source line that loads from `array`, such as ``x = a[i];``; KeyError when there is none."""
-    pattern = re.compile(rf"(?<!\w){array}\[|= \*{array};")
+    pattern = re.compile(rf"(?<!\w){array}\[|\*{array};")
     for line in counted.lines:
-        if line.requests and pattern.search(line.text.partition("=")[2] and line.text):
+        if line.requests and pattern.search(line.text.partition("=")[2]):
             return line
     raise KeyError(f"no line loads from {array!r}")
 
 
 def times_asked_of(array: str) -> Callable[[Any], float]:
-    """How often threads ask for an element of one of two inputs of equal size; all lanes of a warp ask."""
-    return lambda p: 32 * 4 * load_line(p, array).requests / (p[DISTINCT] / 2)
+    """How often threads ask for an element of one of two inputs of equal size, where all threads ask."""
+
+    def asked(p: Any) -> float:
+        threads = p["launch__block_size"]
+        return 4 * load_line(p, array).requests * threads / -(-threads // 32) / (p[DISTINCT] / 2)
+
+    return asked
 
 
 def times_read_of(array: str) -> Callable[[Any], float]:
