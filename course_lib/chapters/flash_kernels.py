@@ -143,14 +143,14 @@ extern "C" __global__ void apply(float* out, const float* p, const float* v, int
     int i = blockIdx.x * BR + threadIdx.x;
     long long head = blockIdx.y;
     out += head * nq * d, p += head * nq * nk, v += head * nk * d;
-    float acc[D] = {};
+    float acc[D] = {}, weight[BC];
     for (int first = 0; first < nk; first += BC) {
         load_tile(values, v, first, nk, d);
         __syncthreads();
-        UNROLL for (int j = 0; j < BC; ++j) {
-            float weight = first + j < nk && i < nq ? p[(first + j) * nq + i] : 0.0f;
-            UNROLL for (int c = 0; c < D; ++c) acc[c] += weight * values[j][c];
-        }
+        // Past the end the last weight stands in: the rows of V are 0 there.
+        UNROLL for (int j = 0; j < BC; ++j) weight[j] = p[min(first + j, nk - 1) * nq + min(i, nq - 1)];
+        UNROLL for (int j = 0; j < BC; ++j)
+            UNROLL for (int c = 0; c < D; ++c) acc[c] += weight[j] * values[j][c];
         __syncthreads();
     }
     store_rows(out, values, acc, i - threadIdx.x, nq, d);
