@@ -128,14 +128,13 @@ class Shadow:
 
     def _clash(self, access: Access) -> Conflict | None:
         """After `note` of a store: lanes that stored different values to one word in this instruction."""
-        last = self.traces["store"].high.take(access.place)
-        mask = last != access.who
-        if not mask.any():
+        if not (self.traces["store"].high.take(access.place) != access.who).any():
             return None
-        winner = np.minimum(np.searchsorted(access.who, last), len(access.who) - 1)
+        winner = _last_at_same(access.place[0])
+        other = np.broadcast_to(access.who[winner], access.place.shape)
         new = access.new()
-        mask &= (new != np.take_along_axis(new, winner[None], 2)).any(0)
-        return Conflict("store", mask, last, None) if mask.any() else None
+        mask = (new != new[..., winner]).any(0) & (other != access.who)
+        return Conflict("store", mask, other, None) if mask.any() else None
 
     def copies(self, times: int) -> None:
         """From now on every block has a copy of its own of the memory, one behind the other."""
@@ -144,3 +143,9 @@ class Shadow:
             trace.low, trace.high = np.tile(trace.low, times) + first, np.tile(trace.high, times) + first
             trace.when = np.tile(trace.when, times)
         self.size *= times
+
+
+def _last_at_same(places: np.ndarray) -> np.ndarray:
+    """For each lane, the last lane at the same place."""
+    _, from_end, inverse = np.unique(places[::-1], return_index=True, return_inverse=True)
+    return (len(places) - 1 - from_end)[inverse[::-1]]

@@ -246,7 +246,7 @@ def test_a_shuffle_from_lanes_that_are_not_there() -> None:
     ("body", "wanted"),
     [
         ("if (t < 16) out[t] = __shfl_xor_sync(~0u, t, 16);", {"inactive lane"}),
-        ("out[t] = __ballot_sync(0xffffu, t & 1);", {"inactive lane"}),  # lanes 16 to 31 are not in their mask
+        ("out[t] = __ballot_sync(0xffffu, t & 1);", {"inactive lane"}),  # not in their own mask
         ("if (t % 32 < 16) out[t] = __ballot_sync(0xffffu, t & 1);", set()),
         ("if (t % 32 < 16) out[t] = __shfl_down_sync(0xffffu, t, 4, 16);", set()),
         ("if (t & 16) out[t] = __ballot_sync(~0u, 1); __syncthreads(); out[t] += 1;", {"inactive lane"}),
