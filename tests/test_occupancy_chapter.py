@@ -1,18 +1,34 @@
-"""Chapter 06: its recorded launches, and the driver's own answers on an H200."""
+"""Chapter 06: the driver's own answers, its recorded launches, its views at the ends of every slider."""
 
+import ast
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from course_lib import standin as cp
+from course_lib.chapters import occupancy_kernels as kernels
+from course_lib.chapters import occupancy_picture as picture
 from course_lib.chapters import occupancy_sweeps as sweeps
+from course_lib.chapters import occupancy_views as views
+from course_lib.exercises import code_only
 from course_lib.occupancy import occupancy
 from course_lib.profile import profile
+from course_lib.recorded import PROVENANCE, write
+from course_lib.sliders import explore
 
 ROOT = Path(__file__).parents[1]
 DRIVER = ROOT / "tests" / "data" / "occupancy_h200.json"
+CHAPTER = ROOT / "notebooks" / "06_occupancy.ipynb"
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
 
 
 # -- the driver's answers ----------------------------------------------------------
@@ -81,3 +97,125 @@ def test_launch_bounds_make_blocks_fit_and_spill():
     for blocks, kernel in built.items():
         assert occupancy(256, kernel.num_regs, kernel.shared_size_bytes, "H200").blocks >= blocks
     assert built[1].local_size_bytes == 0 < built[3].local_size_bytes < built[8].local_size_bytes
+
+
+# -- what the notebook shows -------------------------------------------------------
+
+
+def code() -> list[str]:
+    """Sources of the chapter's code cells."""
+    cells = json.loads(CHAPTER.read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+
+
+def outputs() -> str:
+    """All that the chapter's cells printed."""
+    cells = json.loads(CHAPTER.read_text(encoding="utf-8"))["cells"]
+    found = [one for cell in cells if cell["cell_type"] == "code" for one in cell["outputs"]]
+    return "".join("".join(one.get("text", one.get("data", {}).get("text/plain", ""))) for one in found)
+
+
+@pytest.mark.parametrize("kernel", [kernels.ADD_UP, kernels.COARSE])
+def test_the_kernels_of_the_chapter_are_the_recorded_ones(kernel):
+    trees = [ast.parse(text) for text in code()]
+    strings = [n.value for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Constant)]
+    assert code_only(kernel.source) in [code_only(s) for s in strings if isinstance(s, str)]
+
+
+def test_the_chapter_shows_the_figures_of_the_syllabus():
+    shown = outputs()
+    assert "3 blocks of 4 warps are 12 of 64: 18.75%" in shown
+    assert "12.5 % are 8.0 warps, 2.0 blocks" in shown
+    assert "2 blocks = 14 warps per SM of H200" in shown
+    assert "4 blocks = 32 warps per SM of A100" in shown
+    assert "counted: registers." in shown
+
+
+@pytest.mark.parametrize("slider", [cell for cell in code() if cell.startswith("explore(")])
+def test_sliders_run_at_start_first_and_last(slider, capsys):
+    explorer = eval(slider, {"explore": explore, "views": views})
+    assert capsys.readouterr().out
+    function = views.fill_sm if "fill_sm" in slider else views.under_way
+    for values in explorer.extremes():
+        figure, found = function(**values)
+        assert figure.axes
+        assert "H200" in str(found) or "modelled" in found
+
+
+def test_bytes_under_way_follow_littles_law():
+    """4,520 GB/s x 0.64 us / 132 SMs = 21,915 bytes."""
+    assert views.needed_kb() * 1024 == pytest.approx(21915, abs=1)
+    assert "8 KB of 21.4 KB, 37% of the DRAM rate" in views.under_way(64, 1)[1]
+    assert "100% of the DRAM rate" in views.under_way(64, 8)[1]
+
+
+def test_the_picture_has_a_box_for_all_that_is_resident():
+    """224 threads of 92 registers: 14 warps in the second and third row, none of them across a quarter."""
+    found = occupancy(224, 92)
+    gpu = views.find_gpu("H200")
+    parts = {name: list(picture._parts(name, found, gpu, 224, 92, 0)) for name in picture.ROWS}
+    assert [len(parts[name]) for name in picture.ROWS] == [2, 14, 14, 2]
+    for start, width, block in parts["registers"]:
+        assert int(4 * start) == int(4 * (start + width) - 1e-9)
+        assert width == 3072 / 65536
+        assert block in (0, 1)
+    for name in picture.ROWS:
+        assert all(start >= 0 and start + width <= 1 + 1e-9 for start, width, _ in parts[name])
+
+
+@pytest.mark.parametrize("arguments", [(512, 162), (256, 32), (32, 16, 0, "RTX 3090"), (1024, 64, 200 << 10)])
+def test_the_picture_marks_the_limiter(arguments):
+    found, figure = occupancy(*arguments), picture.sm_picture(*arguments, title="title")
+    marked = {text.get_text() for text in figure.axes[0].texts if text.get_fontweight() == "bold"}
+    assert set(found.limiters) == marked & set(picture.ROWS)
+    assert f"{found.fraction:.2%} occupancy on {found.gpu}" in figure.texts[0].get_text()
+
+
+def test_fewer_and_busier_threads_are_modelled_to_win_everywhere():
+    rows = {row[0].text: row[-1].text for row in views.coarse_by_gpu().rows}
+    assert set(rows) >= {"T4", "A100", "H200"}
+    assert all(text.startswith("yes") for text in rows.values())
+
+
+def test_spills_are_read_off_the_machine_code():
+    shown = [
+        [cell.text for cell in row] for row in views.built({"8": kernels.coarse(8, 8).compile(cp)}, 256).rows
+    ]
+    name, registers, local, instructions, warps, fraction = shown[0]
+    assert (name, registers, warps, fraction) == ("8", "32", "64", "100.0%")
+    assert int(local) > 0 < int(instructions)
+    plain = views.built({"1": kernels.coarse(1).compile(cp)}, 256).rows[0]
+    assert [cell.text for cell in plain[2:4]] == ["0", "0"]
+
+
+def test_without_a_record_the_views_say_so(monkeypatch):
+    monkeypatch.setattr(views, "recording", lambda name: None)
+    for shown in (views.faster_at_lower_occupancy(), views.spill_verdict(), views.spill_times().caption):
+        assert "not recorded yet" in shown
+    assert "not recorded yet" in views.load_times().axes[0].get_title()
+
+
+def record(tmp_path, name: str, ms) -> SimpleNamespace:
+    """A made-up record of a sweep: `ms` gives the time from a row's columns."""
+    sweep = views.sweep(name)
+    rows = []
+    for point in sweep.points(sweep.size):
+        row = {key: max(0, value) for key, value in point.columns.items()}
+        time = float(ms(**row))
+        rows.append(row | {"median_ms": time, "low_ms": time, "high_ms": time, "n": 5, "flops": 10})
+    return write(tmp_path / f"{name}.csv", rows, dict.fromkeys(PROVENANCE, "made up"))
+
+
+def test_what_is_said_about_a_record_follows_from_it(monkeypatch, tmp_path):
+    tables = {
+        "occupancy_loads": record(tmp_path, "occupancy_loads", lambda loads, warps: 64 / loads / warps),
+        "occupancy_spills": record(tmp_path, "occupancy_spills", lambda blocks, **_: abs(blocks - 3) + 1),
+        "occupancy_coarse": record(tmp_path, "occupancy_coarse", lambda per, **_: 8 / per),
+    }
+    monkeypatch.setattr(views, "recording", tables.get)
+    said = views.faster_at_lower_occupancy()
+    assert "64 warps with 1 load each take 1 ms, 16 warps with 8 loads each 0.5 ms, at 25.0%" in said
+    assert "3 blocks are the best; 3 ms" in views.spill_verdict()
+    assert "recorded TFLOP/s" in views.coarse_times().header
+    assert len(views.spill_times().rows) == 6
+    assert len(views.load_times().axes[0].get_legend().get_texts()) == 8

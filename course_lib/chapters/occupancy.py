@@ -51,8 +51,8 @@ def _picture_histograms() -> Figure:
 
 byte_histograms = Exercise(
     name="byte_histograms",
-    task="y[b][v] = how often v, from 0 to 63, occurs among x[25600 b] to x[25600 b + 25599]. Blocks have 128 "
-    "threads; thread t counts x[25600 b + t + 128 k], k from 0 to 199, in 64 counters of its own.",
+    task="y[b][v] = how often v, from 0 to 63, occurs among x[25600 b] to x[25600 b + 25599]. Blocks have "
+    "128 threads; thread t counts x[25600 b + t + 128 k], k from 0 to 199, in 64 counters of its own.",
     entry="byte_histograms",
     spec=_histograms,
     launch=_launch_histograms,
@@ -147,7 +147,7 @@ extern "C" __global__ void four_chains(int* y, const int* next, int hops, int n)
         ),
     ],
     hints=[
-        "A chain is 16 loads, each waiting for the last. Nothing shortens it. But four chains can wait together.",
+        "A chain is 16 loads, one after the other. Nothing shortens it. But four chains can wait together.",
         "Keep the four places in an array, int at[4], and let the loop over the hops be the outer one.",
         "A branch around a load parts it from the others. Clamp instead: start from "
         "min(first + 128 * k, n - 1), and test against n only when you store.",
@@ -214,7 +214,7 @@ extern "C" __global__ void sum_distances(float* y, const float* x, const float4*
         ),
     ],
     hints=[
-        "One element per pass means 64 loads of a float4 for each element: 256 in all. How many are different?",
+        "Element by element, a thread loads 64 float4 four times over: 256 loads. How many are different?",
         "Keep four elements and four sums in registers; the loop over q is the outer one.",
         "float at[4], sum[4] = {}; for j in 0 ... 63: float4 v = tile[j], then add to sum[0] ... sum[3].",
     ],

@@ -1,0 +1,236 @@
+"""Chapter 06, occupancy: what its tables, sliders and time charts need."""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from math import prod
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from .. import backend, standin
+from ..agreement import modelled_sweep
+from ..evidence import recording
+from ..gpus import DEFAULT, names
+from ..gpus import gpu as find_gpu
+from ..model import ModelledTime, modelled_time, scaled
+from ..occupancy import Occupancy, occupancy
+from ..pictures import Series, bars
+from ..pictures import sweep as draw_sweep
+from ..profile import as_emulated, profile
+from ..report import Cell, Table
+from ..sweeps import Point, sweep
+from ..timing import benchmark
+from .occupancy import ROUNDS, SHARED_LOADS, resident, rounds_per_warp
+from .occupancy_picture import sm_picture
+
+FFMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
+SPILLED = re.compile(r"\b(STL|LDL)\b")  # machine instructions that store to and load from local memory
+
+# the rows of this chapter's tables: label -> metric
+PRODUCT = {
+    "multiply-adds": FFMA,
+    "shared loads, one per warp": SHARED_LOADS,
+    "multiply-adds of a thread per shared load": lambda p: p[FFMA] / 32 / p[SHARED_LOADS],
+    "wavefronts of shared memory": "memory_l1_wavefronts_shared",
+    "sectors loaded from global memory": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+}
+BUILT = {
+    "registers per thread": "launch__registers_per_thread",
+    "shared bytes per block": "launch__shared_mem_per_block_static",
+    "resident warps of 64, H200": lambda p: resident(p).warps,
+    "occupancy, %": lambda p: 100 * resident(p).fraction,
+}
+LOADS = {
+    "warps": lambda p: p["launch__grid_size"] * -(-p["launch__block_size"] // 32),
+    "load requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "rounds of loads": ROUNDS,
+    "rounds in each warp": rounds_per_warp,
+}
+
+
+# -- sliders -----------------------------------------------------------------------
+
+
+def fill_sm(threads: int = 128, registers: int = 160, shared_kb: int = 0) -> tuple[Figure, Occupancy]:
+    """The function behind the sliders: an H200's SM filled with blocks, and the four limits."""
+    found = occupancy(threads, registers, shared_kb << 10)
+    return sm_picture(threads, registers, shared_kb << 10), found
+
+
+def needed_kb() -> float:
+    """KB under way on every SM of an H200 that keep DRAM busy: its rate times its latency (Little's law)."""
+    found = find_gpu(DEFAULT)
+    rates = found.measured
+    assert rates is not None
+    return (rates.dram_read_gb_per_s or 0) * 1e3 * (rates.dram_latency_us or 0) / found.sms / 1024
+
+
+def under_way(warps: int = 64, loads: int = 1) -> tuple[Figure, str]:
+    """The function behind the sliders: KB under way on an SM of an H200, if each warp has `loads` loads."""
+    kb, needed = warps * loads * 128 / 1024, needed_kb()
+    title = f"{warps} warps, {loads} load{'s' * (loads != 1)} of 128 bytes each"
+    kilobytes = {"under way": kb, "needed": needed}
+    figure = bars(kilobytes, ylabel="KB on an SM", title=title, evidence="modelled")
+    figure.axes[0].set_ylim(0, 1.1 * 64)
+    share = min(1.0, kb / needed)
+    words = f"{kb:.3g} KB of {needed:.3g} KB, {share:.0%} of the DRAM rate (modelled)"
+    return figure, f"{title}: {words}"
+
+
+# -- what the compiler made --------------------------------------------------------
+
+
+def built(kernels: Mapping[str, Any], threads: int) -> Table:
+    """Registers, spills and occupancy of kernels that are launched in blocks of `threads` threads."""
+    rows = []
+    for name, kernel in kernels.items():
+        emulated = as_emulated(kernel)
+        found = occupancy(threads, emulated.num_regs, emulated.shared_size_bytes)
+        spilled = sum(bool(SPILLED.search(line)) for line in emulated.sass.splitlines())
+        facts = (emulated.num_regs, emulated.local_size_bytes, spilled, found.warps, f"{found.fraction:.1%}")
+        rows.append([Cell(text) for text in (name, *facts)])
+    header = ["built", "registers", "local bytes", "local loads and stores", "warps of 64", "occupancy"]
+    return Table(header, rows, {0}, "counted in the machine code for an H200; per thread")
+
+
+# -- times -------------------------------------------------------------------------
+
+
+def coarse_by_gpu() -> Table:
+    """For every GPU of the table: does it pay to let each thread make 64 elements, at lower occupancy?"""
+    rows = [[Cell(text) for text in _coarse_row(name)] for name in names()]
+    each = ["occupancy", "ms", "limited by"]
+    header = ["GPU", *(f"1: {what}" for what in each), *(f"64: {what}" for what in each), "should it move?"]
+    caption = "modelled, 4096 x 4096 floats, 1 or 64 elements a thread, registers as built for an H200"
+    return Table(header, rows, {0, 3, 6, 7}, caption)
+
+
+def _coarse_row(gpu: str) -> list[str]:
+    cells, ms = [], []
+    for counts in _coarse_counts():
+        time = modelled_time(counts, gpu)
+        cells += [f"{resident(counts, gpu).fraction:.0%}", f"{time.ms:.3g}", time.limiter]
+        ms.append(time.ms)
+    gain = ms[0] / ms[1]
+    return [gpu, *cells, f"yes, {gain:.1f} times faster" if gain > 1.05 else "no"]
+
+
+@cache
+def _coarse_counts() -> list[dict[str, float]]:
+    """Counts at the recorded size of 1 and of 64 elements a thread, which hold for every GPU."""
+    chosen = sweep("occupancy_coarse")
+    ratio, points = chosen.size / chosen.small, chosen.points(chosen.small)
+    counted = [
+        profile(point.kernel.compile(standin), point.grid, point.block, point.arguments(standin))
+        for point in (points[0], points[-1])
+    ]
+    return [scaled(counts, *(ratio**power for power in chosen.growth)) for counts in counted]
+
+
+def _occupancy(point: Point, gpu: str = DEFAULT) -> Occupancy:
+    """What an SM holds of a launch without dynamic shared memory."""
+    kernel = point.kernel.compile(standin)
+    return occupancy(prod(point.block), kernel.num_regs, kernel.shared_size_bytes, gpu)
+
+
+def coarse_times() -> Table:
+    """The products with 1 to 64 elements a thread: occupancy, and time as modelled, recorded and measured."""
+    points = sweep("occupancy_coarse").points(sweep("occupancy_coarse").size)
+    columns: dict[str, Sequence] = {
+        "elements a thread": [point.columns["per"] ** 2 for point in points],
+        "resident warps": [_occupancy(point).warps for point in points],
+    }
+    return _times("occupancy_coarse", points, columns, modelled_sweep("occupancy_coarse"))
+
+
+def spill_times() -> Table:
+    """64 elements a thread, with registers for 1 to 8 blocks on an SM: recorded, never modelled."""
+    points = sweep("occupancy_spills").points(sweep("occupancy_spills").size)
+    columns: dict[str, Sequence] = {
+        "blocks asked for": [point.columns["blocks"] for point in points],
+        "resident warps": [_occupancy(point).warps for point in points],
+    }
+    return _times("occupancy_spills", points, columns)
+
+
+def spill_verdict() -> str:
+    """Whether any of the recorded kernels with fewer registers beats the one with as many as it wants."""
+    table = recording("occupancy_spills")
+    if table is None:
+        return "occupancy_spills: not recorded yet"
+    rows = list(table.rows())
+    free, best = rows[0], min(rows, key=lambda row: row["median_ms"])
+    last = rows[-1]
+    won = "no cap pays" if best is free else f"{best['blocks']} blocks are the best"
+    return (
+        f"recorded on {table.gpu}: {won}; {free['median_ms']:.3g} ms with {free['registers']} registers, "
+        f"{last['median_ms']:.3g} ms with {last['registers']} and {last['local_bytes']} bytes of local memory"
+    )
+
+
+def _times(
+    name: str, points: Sequence[Point], columns: dict[str, Sequence], modelled: Sequence[ModelledTime] = ()
+) -> Table:
+    """A row per launch: what varies, then its times."""
+    table = recording(name)
+    caption = table.caption if table else f"{name}: not recorded yet"
+    if modelled:
+        columns["modelled ms, H200"] = [f"{time.ms:.3g}" for time in modelled]
+        columns["limited by"] = [time.limiter for time in modelled]
+    if table:
+        columns["recorded ms, H200"] = [f"{ms:.4g}" for ms in table.ms]
+        columns["recorded TFLOP/s"] = [f"{rate:.3g}" for rate in table["flops"] / table.ms / 1e9]
+    if _on_gpu():
+        columns["measured ms, here"] = [f"{measured(point).ms:.4g}" for point in points]
+    rows = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
+    return Table(list(columns), rows, {i for i, key in enumerate(columns) if key == "limited by"}, caption)
+
+
+def load_times() -> Figure:
+    """Time over resident warps, a curve for each number of loads under way in a warp."""
+    chosen, table = sweep("occupancy_loads"), recording("occupancy_loads")
+    points = chosen.points(chosen.size)
+    modelled = modelled_sweep(chosen.name)
+    series = []
+    for loads in dict.fromkeys(point.columns["loads"] for point in points):
+        label = f"{loads} load{'s' * (loads != 1)}"
+        rows = [i for i, point in enumerate(points) if point.columns["loads"] == loads]
+        warps = [points[i].columns["warps"] for i in rows]
+        series.append(Series("modelled", warps, [modelled[i].ms for i in rows], label, DEFAULT))
+        if table is not None:
+            part = table.where(loads=loads)
+            ends = {"low": part["low_ms"], "high": part["high_ms"]}
+            series.append(Series("recorded", part["warps"], part.ms, label, DEFAULT, **ends))
+        if _on_gpu():
+            times = [measured(points[i]) for i in rows]
+            ends = {"low": [t.low_ms for t in times], "high": [t.high_ms for t in times]}
+            series.append(Series("measured", warps, [t.ms for t in times], label, "here", **ends))
+    title = "1 GB added up, 64 floats a thread" + ("" if table else " (not recorded yet)")
+    return draw_sweep(*series, xlabel="resident warps per SM", ylabel="time (ms)", title=title, log="xy")
+
+
+def faster_at_lower_occupancy() -> str:
+    """The fewest warps that were recorded to beat 64 warps with one load each, in a sentence."""
+    table = recording("occupancy_loads")
+    if table is None:
+        return "occupancy_loads: not recorded yet"
+    full = table.where(loads=1, warps=64).ms[0]
+    faster = [row for row in table.rows() if row["median_ms"] < full and row["warps"] < 64]
+    if not faster:
+        return f"recorded on {table.gpu}: nothing beats 64 warps with one load each"
+    best = min(faster, key=lambda row: (row["warps"], row["median_ms"]))
+    return (
+        f"recorded on {table.gpu}: 64 warps with 1 load each take {full:.3g} ms, {best['warps']} warps with "
+        f"{best['loads']} loads each {best['median_ms']:.3g} ms, at {best['warps'] / 64:.1%} occupancy"
+    )
+
+
+def measured(point: Point) -> Any:
+    """The `Timing` of one launch of a sweep on this machine."""
+    cp = backend.cp
+    return benchmark(point.kernel.compile(cp), point.grid, point.block, point.arguments(cp))
+
+
+def _on_gpu() -> bool:
+    return backend.BACKEND.name == "cupy"
