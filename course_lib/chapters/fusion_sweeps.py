@@ -201,11 +201,11 @@ SWEEPS: Sequence[Sweep] = (
     Sweep("fusion_steps", "floats", 1 << 26, steps, 1 << 14, LINEAR, calls.steps),
     Sweep("fusion_sigmoids", "floats", 1 << 26, sigmoids, 1 << 14, LINEAR, calls.sigmoids),
     Sweep("fusion_bits", "numbers", 1 << 26, bits, 1 << 14, LINEAR, calls.bits),
-    Sweep("fusion_softmax", "rows of 8192 floats", 8192, softmax, 32, LINEAR, _of_rows(calls.softmax)),
+    Sweep("fusion_softmax", "rows of 8192 floats", 8192, softmax, 16, LINEAR, _of_rows(calls.softmax)),
     Sweep(
         "fusion_layer_norm", "rows of 8192 floats", 8192, layer_norm, 32, LINEAR, _of_rows(calls.layer_norm)
     ),
-    Sweep("fusion_row_sum", "rows of 8192 floats", 8192, row_sum, 32, LINEAR, _of_rows(calls.row_sum)),
-    Sweep("fusion_row_length", "floats", 1 << 26, row_length, 1 << 22, LONGER, _length_calls),
-    Sweep("fusion_matmul", "rows of A", 1 << 18, matmul, 512, LINEAR, _matmul_calls),
+    Sweep("fusion_row_sum", "rows of 8192 floats", 8192, row_sum, 16, LINEAR, _of_rows(calls.row_sum)),
+    Sweep("fusion_row_length", "floats", 1 << 26, row_length, 1 << 21, LONGER, _length_calls),
+    Sweep("fusion_matmul", "rows of A", 1 << 18, matmul, 128, LINEAR, _matmul_calls),
 )
