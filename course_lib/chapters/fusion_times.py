@@ -1,0 +1,92 @@
+"""Chapter 05, fusion: times of its sweeps, kernels and library calls in one table."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..agreement import modelled_sweep
+from ..evidence import MEASURED_RUNS, recording
+from ..gpus import DEFAULT, device
+from ..report import Cell, Table
+from ..sweeps import Call, Point, Sweep, sweep
+from .fusion_calls import COPY, SEPARATE
+from .fusion_views import on_gpu
+
+NOT_YET = "not recorded yet: python -m course_lib.record"
+FIXED = ("median_ms", "low_ms", "high_ms", "n", "useful_bytes", "flops")
+
+
+def times(name: str) -> Table:
+    """Every row of a sweep: recorded and modelled, on a GPU measured too, and what the recorded time means.
+
+    "of the copy": useful bytes per second over those of the device's copy in the same recording; "against
+    separate": how many times faster than the plain CuPy expression.
+    """
+    chosen, table = sweep(name), recording(name)
+    recorded = {} if table is None else {_key(row): row for row in table.rows()}
+    modelled = modelled_sweep(name)
+    rows = [*chosen.points(chosen.size), *chosen.calls(chosen.size)]
+    shown = []
+    for index, row in enumerate(rows):
+        found = recorded.get(tuple(map(str, row.columns.values())))
+        time = modelled[index] if index < len(modelled) else None
+        shown.append([_label(row), *_recorded_cells(found, recorded), *_modelled_cells(found, time)])
+    header = ["launch", f"recorded ms, {DEFAULT}", "TB/s", "of the copy", "against separate"]
+    header += [f"modelled ms, {DEFAULT}", "modelled / recorded", "model: limited by"]
+    if on_gpu():
+        header.append(f"measured ms, {device().name}")
+        shown = [[*cells, ms] for cells, ms in zip(shown, _measured(chosen, rows), strict=True)]
+    keep = [i for i in range(len(header)) if i == 0 or any(cells[i] for cells in shown)]
+    size = f"{chosen.size:,} {chosen.what}"
+    return Table(
+        [header[i] for i in keep],
+        [[Cell(cells[i]) for i in keep] for cells in shown],
+        {j for j, i in enumerate(keep) if i in (0, 7)},
+        f"{size}; {table.caption if table is not None else NOT_YET}",
+    )
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """What tells the rows of a table apart."""
+    return tuple(str(value) for name, value in row.items() if name not in FIXED)
+
+
+def _label(row: Point | Call) -> str:
+    words = [str(row.columns["variant"])]
+    return ", ".join([*words, *(f"{k} {v}" for k, v in row.columns.items() if k != "variant" and v)])
+
+
+def _recorded_cells(found: Mapping[str, Any] | None, recorded: Mapping[tuple, Mapping]) -> list[str]:
+    """Recorded ms, TB/s, share of the copy's bandwidth, times faster than separate kernels."""
+    if found is None:
+        return [""] * 4
+    copies = [row for key, row in recorded.items() if key[0] == COPY]
+    apart = [row for key, row in recorded.items() if key[0] == SEPARATE]
+    share = f"{_rate(found) / _rate(copies[0]):.0%}" if copies else ""
+    gain = f"{apart[0]['median_ms'] / found['median_ms']:.2f}x" if apart else ""
+    return [f"{found['median_ms']:.4g}", f"{_rate(found):.2f}", share, gain]
+
+
+def _rate(row: Mapping[str, Any]) -> float:
+    """Useful bytes in 10^12 a second."""
+    return row["useful_bytes"] / (row["median_ms"] * 1e9)
+
+
+def _modelled_cells(found: Mapping[str, Any] | None, time: Any) -> list[str]:
+    if time is None:
+        return [""] * 3
+    return [f"{time.ms:.4g}", f"{time.ms / found['median_ms']:.2f}" if found else "", time.limiter]
+
+
+def _measured(chosen: Sweep, rows: list) -> list[str]:
+    """The same launches and calls, timed on this machine's GPU."""
+    from .. import backend
+    from ..record import time_point
+    from ..timing import flusher
+
+    cp, found = backend.cp, []
+    flush = flusher(cp, device().l2.size_bytes)
+    for row in rows:
+        timed = time_point(cp, row, flush, MEASURED_RUNS)
+        found.append(f"{timed['median_ms']:.4g}" if timed else "")
+        cp.get_default_memory_pool().free_all_blocks()
+    return found
