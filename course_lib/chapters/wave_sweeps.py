@@ -42,7 +42,7 @@ def room(resident: int, threads: int) -> int:
 
 
 def around(wave: int, parts: int, waves: int = 4) -> list[int]:
-    """Numbers of blocks up to `waves` waves of `wave` blocks, `parts` in each, and one more than whole ones."""
+    """Numbers of blocks up to `waves` waves of `wave` blocks, `parts` in each, and one past whole ones."""
     steps = {wave * part // parts for part in range(parts // 2, waves * parts + 1)}
     return sorted(steps | {wave * whole + 1 for whole in range(1, waves)})
 
@@ -79,7 +79,7 @@ def arguments(tiles: int, threads: int, units: int) -> Arguments:
 
 
 def waiting(units: int) -> list[Point]:
-    """One warp to a scheduler, each multiply-add waiting for the last; 2 blocks an SM, which share it freely."""
+    """One warp to a scheduler, each multiply-add waiting for the last; 2 blocks an SM, in nobody's way."""
     return one_each(1, WAITING, 2, around(2 * SMS, 8), units)
 
 
@@ -141,7 +141,7 @@ ALIGNED = 8  # float16 elements in 16 bytes
 
 
 def gemm(size: int) -> list[Call]:
-    """float16 products by cuBLAS: sizes around 1792, multiples of 64, and odd sizes copied to padded rows."""
+    """float16 products by cuBLAS: around 1792, multiples of 64, and odd sizes copied to padded rows."""
     packed = sorted({*ODD_SIZES, *EVEN_SIZES})
     calls = [_product("packed", n, lambda cp, n=n: packed_product(cp, n)) for n in packed]
     ragged = [n for n in ODD_SIZES if n % ALIGNED]
@@ -190,9 +190,9 @@ def no_points(size: int) -> list[Point]:
     return []
 
 
-# `waves_cures` and `waves_many` are not modelled (small = 0). The model takes a launch's work as spread evenly
-# over its blocks, and blocks that stay and stride over whole tiles have unequal work; 50 waves are too many
-# blocks to count one by one. The chapter predicts both from its waves.
+# `waves_cures` and `waves_many` are not modelled (small = 0). The model takes a launch's work as spread
+# evenly over its blocks, and blocks that stay and stride over whole tiles have unequal work; 50 waves are too
+# many blocks to count one by one. The chapter predicts both from its waves.
 SWEEPS = (
     Sweep("waves_waiting", "units a tile", 2048, waiting, 2, LOOP),
     Sweep("waves_filling", "units a tile", 2048, filling, 2, LOOP),
