@@ -1,0 +1,18 @@
+// rejected: wrong answer — two lanes without an element: infinity minus infinity is NaN
+extern "C" __global__ void log_sums(float* y, const float* x, int rows, int columns) {
+    int row = blockIdx.x * 4 + threadIdx.y;
+    if (row >= rows) return;
+    float top = __int_as_float(0xff800000), sum = 0.0f;
+    for (int c = threadIdx.x; c < columns; c += 32) {
+        float value = x[row * columns + c], before = top;
+        top = fmaxf(top, value);
+        sum = sum * expf(before - top) + expf(value - top);
+    }
+    for (int step = 16; step > 0; step /= 2) {
+        float other = __shfl_xor_sync(0xffffffff, top, step), before = top;
+        float more = __shfl_xor_sync(0xffffffff, sum, step);
+        top = fmaxf(top, other);
+        sum = sum * expf(before - top) + more * expf(other - top);
+    }
+    if (threadIdx.x == 0) y[row] = top + logf(sum);
+}

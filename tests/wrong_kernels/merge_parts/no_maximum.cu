@@ -1,0 +1,13 @@
+// rejected: wrong answer — exp(60,000) is infinite: infinity over infinity is NaN
+extern "C" __global__ void merge_parts(float* y, const float* outs, const float* lse, int parts, int rows) {
+    int r = blockIdx.x * 8 + threadIdx.y, c = threadIdx.x;
+    if (r >= rows) return;
+    float top = -3.402823466e38f, sum = 0.0f, added = 0.0f;
+    for (int p = 0; p < parts; ++p) top = fmaxf(top, lse[p * rows + r]);
+    for (int p = 0; p < parts; ++p) {
+        float one = lse[p * rows + r], weight = one > -3.402823466e38f ? expf(one) : 0.0f;
+        sum += weight;
+        added += weight * outs[(p * rows + r) * 32 + c];
+    }
+    y[r * 32 + c] = sum > 0.0f ? added / sum : 0.0f;
+}
