@@ -142,7 +142,7 @@ def test_match(kind: str, dtype: type) -> None:
 
 @pytest.mark.parametrize(
     ("name", "kind", "function"),
-    [("add", "int", np.add), ("add", "unsigned", np.add), ("min", "int", np.minimum), 
+    [("add", "int", np.add), ("add", "unsigned", np.add), ("min", "int", np.minimum),
      ("max", "int", np.maximum),
      ("min", "unsigned", np.minimum), ("max", "unsigned", np.maximum), ("and", "unsigned", np.bitwise_and),
      ("or", "unsigned", np.bitwise_or), ("xor", "unsigned", np.bitwise_xor)],
