@@ -3,7 +3,7 @@
 Both rules come from tables in `data/recorded/h200`. `rate_l1_lines`: loads that hit L1 take as many cycles as
 their busiest bank has words, exactly as in shared memory, which is the same memory; besides, four 128-byte
 lines are looked up in a cycle. `rate_l2_lines`: L2 delivers two sectors of a line in the time of one. How
-many such pairs it is asked for is an estimate: an L1 that never evicts, followed for a few blocks of the grid.
+many pairs it is asked for is an estimate: an L1 that never evicts, followed for a few blocks of the grid.
 """
 
 from __future__ import annotations
