@@ -218,6 +218,16 @@ def test_what_was_recorded_is_said_in_sentences(monkeypatch):
     assert "33 % of cuBLAS" in said
 
 
+def test_measured_times_stand_beside_the_others_on_a_gpu(monkeypatch):
+    monkeypatch.setattr(views, "_on_gpu", lambda: True)
+    monkeypatch.setattr(views, "_measured", lambda rows: [4.0 * (i + 1) for i in range(len(rows))])
+    table = views.times("tiling_2048", measure=True)
+    assert "measured ms, H200" in table.header
+    column = table.header.index("% of cuBLAS (measured)")
+    assert [found[column].text for found in table.rows][::5] == ["600.0", "100.0"]
+    assert "measured ms, H200" not in views.times("tiling_2048").header
+
+
 class Recorded(dict):
     """As much of a recorded table as the sentences need."""
 

@@ -132,7 +132,7 @@ def _range(values: np.ndarray) -> str:
 def _outline(axes: Axes, name: str, n: int, parts: list[tuple]) -> None:
     """The parts (x, y, width, height, loaded now): orange if so, else hatched."""
     for x, y, width, height, now in parts:
-        look = {"facecolor": ORANGE, "edgecolor": BLACK, "linewidth": 1.2}
+        look = {"facecolor": ORANGE, "edgecolor": BLACK, "linewidth": 1.2 if min(width, height) > 1 else 0.5}
         if not now:
             look = {"facecolor": "none", "edgecolor": INK, "linewidth": 0.8, "hatch": "///"}
         axes.add_patch(Rectangle((x - 0.5, y - 0.5), min(width, n - x), min(height, n - y), **look))

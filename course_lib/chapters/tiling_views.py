@@ -138,10 +138,10 @@ def _gpu_row(name: str, on: Any, label: str) -> list[Cell]:
     return [Cell(label), *map(Cell, cells)]
 
 
-def times(name: str) -> Table:
-    """Every launch of one of this chapter's sweeps: modelled, recorded if it was, and measured on a GPU.
+def times(name: str, measure: bool = False) -> Table:
+    """Every launch of one of this chapter's sweeps: modelled, and recorded if it was.
 
-    Where cuBLAS is a row, recorded and measured rows say how many percent of its speed they reach.
+    `measure`: measured too, on a machine with a GPU. (A small GPU takes minutes for size 4096.) Where cuBLAS is a row, recorded and measured rows say how many percent of its speed they reach.
     """
     chosen, table = sweep(name), recording(name)
     points, calls = chosen.points(chosen.size), chosen.calls(chosen.size)
@@ -152,9 +152,11 @@ def times(name: str) -> Table:
     columns["model: limited by"] = [time.limiter if time else "" for time in model]
     if table is not None:
         columns |= _recorded_columns(table, rows, model)
-    if _on_gpu():
+    if measure and _on_gpu():
         columns |= _speed(f"measured ms, {device().name}", _measured(rows), rows)
-    caption = f"n = {chosen.size}; " + (table.caption if table else f"not recorded yet on the {DEFAULT}")
+    caption = f"{name}, n = {chosen.size}; " + (
+        table.caption if table else f"not recorded yet on the {DEFAULT}"
+    )
     cells = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
     return Table(list(columns), cells, {0, 2}, caption)
 
