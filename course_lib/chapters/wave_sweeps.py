@@ -164,7 +164,7 @@ def packed_product(cp: Any, n: int) -> Callable[[], object]:
 
 
 def padded_product(cp: Any, n: int) -> Callable[[], object]:
-    """The same with A and B copied to rows of a multiple of 16 bytes first; the copies are part of the time."""
+    """The same, A and B copied to rows of a multiple of 16 bytes first; the copies are part of the time."""
     a, b = halves(cp, n), halves(cp, n)
     rows = -(-n // ALIGNED) * ALIGNED
     wide_a, wide_b, wide_c = (cp.zeros((rows, rows), cp.float16) for _ in "abc")
