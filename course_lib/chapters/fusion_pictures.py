@@ -79,7 +79,7 @@ def _legend(axes: Axes) -> None:
         Patch(facecolor=BLUE, label="read"),
         Patch(facecolor=ORANGE, hatch="///", edgecolor=PAPER, label="written"),
     ]
-    axes.legend(handles=marks, frameon=False, fontsize=9, loc="upper right", ncols=2, borderaxespad=0.0)
+    axes.legend(handles=marks, frameon=False, fontsize=9, loc="lower right", ncols=2, bbox_to_anchor=(1, 1))
 
 
 def draw_sms(plans: Mapping[str, int], sms: int) -> Figure:

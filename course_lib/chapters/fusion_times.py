@@ -35,6 +35,7 @@ def times(name: str) -> Table:
     if on_gpu():
         header.append(f"measured ms, {device().name}")
         shown = [[*cells, ms] for cells, ms in zip(shown, _measured(chosen, rows), strict=True)]
+    shown = [cells for cells in shown if any(cells[1:])]  # a library that is neither recorded nor here
     keep = [i for i in range(len(header)) if i == 0 or any(cells[i] for cells in shown)]
     size = f"{chosen.size:,} {chosen.what}"
     return Table(

@@ -173,17 +173,15 @@ def steps_view(cp: Any, pointwise: str) -> Callable[[int], tuple[Figure, str]]:
         factor = FULL / x.size
         apart, time = steps * single.modelled_ms(factor), modelled_time(scaled(fused.profiles[0][1], factor))
         arrays = per_step / x.nbytes / 2 * steps, joined / x.nbytes / 2
-        plans = {
-            name: [Step(name, a, a)]
-            for name, a in zip((f"{steps} kernels", "one kernel"), arrays, strict=True)
-        }
+        labels = ("a kernel each", "one for all")
+        plans = {name: [Step(name, a, a)] for name, a in zip(labels, arrays, strict=True)}
         text = (
-            f"{steps} steps, counted: {number_text(2 * arrays[0])} arrays moved by {steps} kernels, "
-            f"{number_text(2 * arrays[1])} by one\n"
-            f"modelled, {DEFAULT}, {number_text(FULL)} floats: {apart:.3g} ms apart, {time.ms:.3g} ms together, "
-            f"limited by {time.limiter}"
+            f"counted, {steps} step(s): {number_text(2 * arrays[0])} arrays moved with a kernel each, "
+            f"{number_text(2 * arrays[1])} with one for all\n"
+            f"modelled, {DEFAULT}, {number_text(FULL)} floats: {apart:.3g} ms with a kernel each, "
+            f"{time.ms:.3g} ms with one for all, limited by {time.limiter}"
         )
-        return draw_traffic(plans, f"{steps} point-wise steps"), text
+        return draw_traffic(plans, f"{steps} point-wise step(s)"), text
 
     return show_steps
 
@@ -199,14 +197,12 @@ def row_view(kernel: Any) -> Callable[[int], tuple[Figure, str]]:
         parts = max(1, BLOCKS // rows)
         plans: Mapping[str, int] = {"a block per row": rows, "rows in parts": rows * parts}
         times = {name: _row_time(kernel, blocks) for name, blocks in plans.items()}
-        text = (
-            f"{number_text(rows)} rows of {number_text(length)} floats, modelled, {DEFAULT}:\n"
-            + "\n".join(
-                f"  {name}: {number_text(plans[name])} blocks, {time.ms:.3g} ms, limited by {time.limiter}"
-                for name, time in times.items()
-            )
-        )
-        return draw_sms(plans, device(DEFAULT).sms), text
+        sms = device(DEFAULT).sms
+        busy = ", ".join(f"{name} {min(blocks, sms)} of {sms} SMs" for name, blocks in plans.items())
+        text = f"{number_text(rows)} rows of {number_text(length)} floats keep busy: {busy}"
+        for name, time in times.items():
+            text += f"\n  modelled, {DEFAULT}: {name} {time.ms:.3g} ms, limited by {time.limiter}"
+        return draw_sms(plans, sms), text
 
     return show_rows
 
