@@ -32,6 +32,13 @@ def iterate(v: np.ndarray, rounds: np.ndarray | int, first: bool) -> np.ndarray:
     return v
 
 
+def after(x: np.ndarray, trips: np.ndarray) -> np.ndarray:
+    """64 steps v -> a v + b for every trip, in closed form; a trip more or less changes x = 0 by 3 %."""
+    a, b = float(np.float32(0.9995)), float(np.float32(0.0005))
+    limit = b / (1 - a)
+    return limit + (x - limit) * a ** (64.0 * trips)
+
+
 def test_every_group_size_gives_the_same_answer():
     points = sweeps.parity(512)
     outputs = [run(point)[0] for point in points]
@@ -71,7 +78,7 @@ def test_a_spread_keeps_the_total_and_has_the_range(differ, spread):
 def test_uneven_loops_run_as_often_as_told():
     for point in sweeps.trips(1024)[::7]:
         y, x, trips = run(point)[:3]
-        np.testing.assert_allclose(y, iterate(x, np.minimum(64 * trips, 400), True), rtol=1e-5)
+        np.testing.assert_allclose(y, after(x, trips), rtol=1e-3)
 
 
 def test_only_a_spread_over_lanes_costs_lanes():
@@ -88,6 +95,7 @@ def test_every_order_gives_the_same_answer_and_names_every_element_once():
         np.testing.assert_array_equal(np.sort(order), np.arange(1024))
         np.testing.assert_array_equal(y, first[0])
         np.testing.assert_array_equal(trips, first[2])
+        np.testing.assert_allclose(y, after(first[1], trips), rtol=1e-3)
     assert (np.diff(run(points[3])[2]) <= 0).all()
     lanes = [counted(point)[LANES] for point in points]
     assert lanes == sorted(lanes)
@@ -101,7 +109,7 @@ def test_the_calls_beside_them_sort_and_move():
     assert move.shape == (512,)
 
 
-# By hand: two sides in turn take twice the time of one, 2 rounds and 1 round take 3, and the longest lane decides.
+# By hand: two sides in turn take the time of both, and the longest lane decides for its warp.
 def test_modelled_times_follow_the_masks():
     names = ("parity", "taken", "trips")
     ms = {name: [time.ms for time in modelled_sweep(f"divergence_{name}")] for name in names}

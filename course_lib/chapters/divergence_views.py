@@ -1,0 +1,228 @@
+"""Chapter 04, divergence: what its tables, sliders and time charts need."""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from .. import standin
+from ..agreement import modelled_point
+from ..emulator.errors import UnsupportedError
+from ..evidence import recording
+from ..gpus import DEFAULT, device, names
+from ..model import modelled_time, scaled
+from ..pictures import Series
+from ..pictures import sweep as draw_sweep
+from ..profile import as_emulated, profile
+from ..report import Cell, Table
+from ..sweeps import sweep
+from ..timeline import timeline
+from . import divergence_sweeps as recorded_kernels
+from .divergence_picture import lane_timeline
+
+# the rows of this chapter's tables: label -> metric
+LANES = "smsp__thread_inst_executed_per_inst_executed.ratio"
+DIVERGENCE = {
+    "warp instructions (PTX)": "smsp__inst_executed.sum",
+    "active lanes per instruction": LANES,
+    "branches": "course__branches.sum",
+    "divergent branches": "course__branches_divergent.sum",
+}
+THREADS = 256  # of a slider's launch
+
+
+# -- what the compiler made of a branch --------------------------------------------
+
+
+def branch_table(kernels: Mapping[str, Any]) -> Table:
+    """Branches and conditional instructions in the PTX and the SASS of some kernels, one row each.
+
+    A `@%p bra` in the PTX may be gone in the SASS, where the instructions it jumped over carry a predicate
+    (`@P0`) instead. Without a disassembler the SASS columns are empty.
+    """
+    header = ["kernel", "PTX: branches", "PTX: selp", "SASS: branches", "SASS: predicated instructions"]
+    rows = [
+        [Cell(name), *map(Cell, (*_ptx_counts(as_emulated(k).ptx), *_sass_counts(k)))]
+        for name, k in kernels.items()
+    ]
+    return Table(header, rows, {0})
+
+
+def _ptx_counts(ptx: str) -> tuple[int, int]:
+    """Conditional branches, and selections of one of two values."""
+    return len(re.findall(r"@!?%p\d+ bra", ptx)), len(re.findall(r"\bselp\.", ptx))
+
+
+def _sass_counts(kernel: Any) -> tuple[int | str, int | str]:
+    """Conditional branches, and other instructions under a predicate."""
+    try:
+        lines = as_emulated(kernel).sass.splitlines()
+    except UnsupportedError:
+        return "", ""
+    guarded = [line for line in lines if re.search(r"@!?U?P\d", line)]
+    branches = sum(" BRA" in line for line in guarded)
+    return branches, len(guarded) - branches
+
+
+def around_branch(kernel: Any, line: int) -> str:
+    """The SASS of one CUDA source line of a kernel, without addresses; a sentence where there is none."""
+    from ..emulator.sass import sass_lines
+
+    emulated = as_emulated(kernel)
+    try:
+        found = sass_lines(emulated.compiled.cubin, emulated.name)
+    except UnsupportedError as error:
+        return str(error)
+    return "\n".join(one.text for one in found if one.source_line == line)
+
+
+# -- sliders -----------------------------------------------------------------------
+
+
+def taken_view(kernel: Any) -> Callable[[int], tuple[Figure, str]]:
+    """The function behind the slider of lanes that take the branch, for a kernel like `some_lanes`."""
+
+    def show_taken(taken: int = 8) -> tuple[Figure, str]:
+        launch = (1,), (THREADS,), (*_arrays(), np.int32(THREADS), np.int32(taken), np.int32(32))
+        found, counted = timeline(kernel, *launch), profile(kernel, *launch)
+        figure = lane_timeline(found, f"{taken} lanes", lines=_loops(kernel), room=170)
+        return figure, f"{taken} of 32 lanes take the branch: " + _sentence(counted)
+
+    return show_taken
+
+
+def spread_view(kernel: Any) -> Callable[[int], tuple[Figure, str]]:
+    """The function behind the slider of the spread of trip counts, for a kernel like `uneven`."""
+
+    def show_spread(spread: int = 24) -> tuple[Figure, str]:
+        trips = recorded_kernels.spread_trips(np, THREADS, "lane", spread)
+        launch = (1,), (THREADS,), (*_arrays(), trips, np.int32(THREADS))
+        found, counted = timeline(kernel, *launch), profile(kernel, *launch)
+        figure = lane_timeline(found, f"spread {spread}", lines=_loops(kernel)[-1:], room=4350)
+        ends = f"{trips.min()} to {trips.max()} trips, {recorded_kernels.MEAN} on average: "
+        return figure, ends + _sentence(counted)
+
+    return show_spread
+
+
+def _arrays() -> tuple[np.ndarray, np.ndarray]:
+    """Output and input of a slider's launch."""
+    return np.zeros(THREADS, np.float32), np.linspace(0, 1, THREADS, dtype=np.float32)
+
+
+def _loops(kernel: Any) -> list[int]:
+    """The source lines of a kernel that loop, those of its longest work."""
+    return [number for number, text in enumerate(kernel.code.split("\n"), 1) if "for (" in text]
+
+
+def _sentence(counted: Mapping) -> str:
+    instructions, lanes, branches, divergent = (counted[metric] for metric in DIVERGENCE.values())
+    return (
+        f"{instructions:,} warp instructions, {lanes:g} active lanes per instruction, "
+        f"{divergent:,} divergent of {branches:,} branches"
+    )
+
+
+# -- times -------------------------------------------------------------------------
+
+
+def rounds_by_gpu(few: int = 16, many: int = 1024) -> Table:
+    """For every GPU of the table and this machine's: does a warp-aligned branch move the modelled time?"""
+    rows = [_rounds_row(name, name, few, many) for name in names()]
+    if _on_gpu():
+        rows.append(_rounds_row(device(), f"{device().name}, this machine", few, many))
+    header = ["GPU"]
+    for count in (few, many):
+        header += [f"{count} rounds: by lane ms", "by warp ms", "limited by", "should the time move?"]
+    size = f"modelled, {sweep('divergence_rounds').size:,} elements"
+    return Table(header, rows, {0, 3, 4, 7, 8}, size)
+
+
+@cache
+def _rounds_counts() -> dict[tuple[int, int], dict[str, float]]:
+    """(group, rounds) -> the counts of that launch at the recorded size."""
+    chosen = sweep("divergence_rounds")
+    counted = {}
+    for point in chosen.points(chosen.small):
+        p = profile(point.kernel.compile(standin), point.grid, point.block, point.arguments(standin))
+        counted[point.columns["group"], point.columns["rounds"]] = scaled(p, chosen.size / chosen.small)
+    return counted
+
+
+def _rounds_row(gpu: Any, label: str, *counts: int) -> list[Cell]:
+    cells = [label]
+    for count in counts:
+        lane, warp = (modelled_time(_rounds_counts()[group, count], gpu) for group in (1, 32))
+        gain = lane.ms / warp.ms
+        verdict = f"yes, {gain:.1f} times faster" if gain > 1.05 else "no"
+        cells += [f"{lane.ms:.3f}", f"{warp.ms:.3f}", lane.limiter, verdict]
+    return [Cell(cell) for cell in cells]
+
+
+def two_curves(name: str, column: str, by: str, *, title: str = "", log: str = "") -> Figure:
+    """Time over one column of a sweep, a colour for each value of another, in every kind of evidence."""
+    chosen, table = sweep(name), recording(name)
+    series, ratios = [], []
+    for value in dict.fromkeys(point.columns[by] for point in chosen.points(chosen.small)):
+        small, large = (
+            [point for point in chosen.points(size) if point.columns[by] == value]
+            for size in (chosen.small, chosen.size)
+        )
+        x, label = [point.columns[column] for point in small], _label(by, value)
+        modelled = np.array([modelled_point(chosen, point).ms for point in small])
+        series.append(Series("modelled", x, modelled, label, DEFAULT))
+        if table is not None:
+            rows = table.where(**{by: value})
+            ratios += list(modelled / rows.ms)
+            low, high = rows["low_ms"], rows["high_ms"]
+            series.append(Series("recorded", x, rows.ms, label, DEFAULT, low, high))
+        if _on_gpu():
+            times = [_measured(point) for point in large]
+            low, high = [t.low_ms for t in times], [t.high_ms for t in times]
+            series.append(Series("measured", x, [t.ms for t in times], label, device().name, low, high))
+    error = f" (modelled / recorded: {min(ratios):.2f} to {max(ratios):.2f})" if ratios else ""
+    return draw_sweep(*series, xlabel=column, ylabel="time (ms)", title=title + error, log=log)
+
+
+def _label(by: str, value: int | str) -> str:
+    return f"{by} {value}" if isinstance(value, int) else value
+
+
+def gains() -> str:
+    """What was recorded, in sentences computed from the tables; says so where nothing was."""
+    widest = recorded_kernels.SPREADS[-1]
+    lane, warp = ({"differ": f"by {who}", "spread": widest} for who in ("lane", "warp"))
+    ways = [{"variant": way} for way in ("as they come", "sorted in blocks", "sorted")]
+    found = [
+        _gain("divergence_parity", {"group": 1}, {"group": 32}, "branch by lane against by warp"),
+        _gain("divergence_trips", lane, warp, "trips that differ by lane against by warp"),
+        _gain("divergence_regroup", ways[0], ways[1], "trips as they come against sorted in blocks"),
+        _gain("divergence_regroup", ways[0], ways[2], "trips as they come against sorted as a whole"),
+    ]
+    return "\n".join(found)
+
+
+def _gain(name: str, slow: Mapping, fast: Mapping, what: str) -> str:
+    table = recording(name)
+    if table is None:
+        return f"{what}: not recorded yet"
+    first, second = (float(table.where(**columns).ms[0]) for columns in (slow, fast))
+    times = f"{first:.3f} ms to {second:.3f} ms, {first / second:.2f} times faster"
+    return f"{what}: {times} (recorded, {DEFAULT})"
+
+
+def _measured(point: Any) -> Any:
+    """The `Timing` of one launch of a sweep on this machine."""
+    from ..backend import cp
+    from ..timing import benchmark
+
+    return benchmark(point.kernel.compile(cp), point.grid, point.block, point.arguments(cp))
+
+
+def _on_gpu() -> bool:
+    from .. import backend
+
+    return backend.BACKEND.name == "cupy"

@@ -1,0 +1,16 @@
+// rejected: counter — the lanes of a warp disagree, so that it runs both sides
+__device__ float left(float v) {
+#pragma unroll 16
+    for (int k = 0; k < 256; ++k) v = fmaf(v, v, -0.5f);
+    return v;
+}
+__device__ float right(float v) {
+#pragma unroll 16
+    for (int k = 0; k < 256; ++k) v = fmaf(v, -0.25f, 0.75f);
+    return v;
+}
+
+extern "C" __global__ void two_kinds(float* y, const float* x, const int* kind, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = kind[i] == 0 ? left(x[i]) : right(x[i]);
+}
