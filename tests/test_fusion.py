@@ -1,4 +1,4 @@
-"""Chapter 05: its views at the ends of every slider, its formulas, what it shares with the recorded kernels.
+"""Chapter 05: its views at the ends of every slider, its formulas, what it shares with the recorded kernels."""
 
 import ast
 import json
@@ -161,7 +161,7 @@ def test_times_with_a_record(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("name", ["fusion_softmax", "fusion_layer_norm", "fusion_row_sum", "fusion_gelu"])
 def test_recorded_bars(name):
-    """Row kernels reach 90 % of the device's copy; softmax is twice, LayerNorm 1.6 times as fast as PyTorch's."""
+    """Rows at 90 % of the device's copy; softmax 2 and LayerNorm 1.6 times as fast as PyTorch's."""
     table = evidence.recording(name)
     if table is None:
         pytest.skip("not recorded yet")
