@@ -1,7 +1,9 @@
 """Extended-precision integers: add.cc, addc, sub.cc, subc, mad.cc, madc.
 
-The carry flag travels as a bool. For subtraction it is the borrow, as in the
-"Extended-Precision Integer Arithmetic Instructions" section of the PTX ISA.
+The carry flag travels as a bool. The PTX ISA ("Extended-Precision Integer Arithmetic
+Instructions") calls it the borrow in a subtraction; in the machine it is the carry of
+a + ~b + 1, which is set when there is no borrow. That shows where a chain mixes both:
+the 128-bit division that NVRTC emits reads the flag of `subc.cc` with `addc`.
 """
 
 import numpy as np
@@ -18,10 +20,9 @@ def add_carry(a: Lanes, b: Lanes, carry: Lanes = False) -> tuple[Lanes, Lanes]:
     return total, (partial < a) | (total < partial)
 
 
-def subtract_borrow(a: Lanes, b: Lanes, borrow: Lanes = False) -> tuple[Lanes, Lanes]:
-    """a - b - borrow for unsigned operands -> (difference, borrow out)."""
-    partial = a - b
-    return partial - borrow, (a < b) | ((partial == 0) & borrow)
+def subtract_carry(a: Lanes, b: Lanes, carry: Lanes = True) -> tuple[Lanes, Lanes]:
+    """a + ~b + carry for unsigned operands -> (difference, carry out): no carry is a borrow."""
+    return add_carry(a, ~b, carry)
 
 
 def _high(code):
@@ -36,9 +37,9 @@ def _register(code, word):
     instruction(f"add.cc.{code}", f"{word} cc <- {two}")(add_carry)
     instruction(f"addc.cc.{code}", f"{word} cc <- {two} cc")(add_carry)
     instruction(f"addc.{code}", f"{word} <- {two} cc")(lambda a, b, cc: a + b + cc)
-    instruction(f"sub.cc.{code}", f"{word} cc <- {two}")(subtract_borrow)
-    instruction(f"subc.cc.{code}", f"{word} cc <- {two} cc")(subtract_borrow)
-    instruction(f"subc.{code}", f"{word} <- {two} cc")(lambda a, b, cc: a - b - cc)
+    instruction(f"sub.cc.{code}", f"{word} cc <- {two}")(subtract_carry)
+    instruction(f"subc.cc.{code}", f"{word} cc <- {two} cc")(subtract_carry)
+    instruction(f"subc.{code}", f"{word} <- {two} cc")(lambda a, b, cc: a + ~b + cc)
     for half, product in (("lo", np.multiply), ("hi", _high(code))):
         instruction(f"mad.{half}.cc.{code}", f"{word} cc <- {three}")(
             lambda a, b, c, product=product: add_carry(product(a, b), c)
