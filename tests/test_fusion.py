@@ -1,4 +1,4 @@
-"""Chapter 05: its views at the ends of every slider, its formulas, what it shares with the recorded kernels."""
+"""Chapter 05: its views at the ends of every slider, its formulas, its kernels and the recorded ones."""
 
 import ast
 import json
