@@ -23,7 +23,7 @@ def run(point: w.Reserving) -> np.ndarray:
 
 @pytest.mark.parametrize("units", [1, 2, 7])
 def test_the_sum_of_a_tile_by_hand(units):
-    by_hand = sum(64 * (2 if u % 2 else 1) for u in range(units))
+    by_hand = sum(256 * (2 if u % 2 else 1) for u in range(units))
     assert k.result(units) == by_hand
     for point in (w.waiting(units)[0], w.filling(units)[0], w.sharing(units)[0]):
         assert (run(point) == by_hand).all()
@@ -39,7 +39,7 @@ def test_every_way_of_sharing_out_gives_every_tile_its_sum(variant, tiles):
 def test_every_way_does_the_same_arithmetic_without_hazard(variant):
     point = w.cure(variant, 133, 8)
     p = profile(point.kernel.compile(cp), point.grid, point.block, point.arguments(cp))
-    assert p[FUSED] == 133 * 256 * 8 * 64
+    assert p[FUSED] == 133 * 256 * 8 * 256
     assert p.hazards == []
     assert p[LOADS] == 0
 

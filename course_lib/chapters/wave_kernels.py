@@ -7,7 +7,7 @@ product of matrices makes each tile of its result out of pieces along K. A resul
 
 from ..kernels import OPTIONS, Kernel
 
-STEPS = 64  # multiply-adds of a thread in one unit
+STEPS = 256  # multiply-adds of a thread in one unit
 
 # CHAINS: multiply-adds of a thread that do not wait for each other.
 WORK = r"""
@@ -16,7 +16,8 @@ __device__ float work(int first, int last, float one) {
 #pragma unroll 1
     for (int u = first; u < last; ++u) {
         float a = u % 2 ? 2.0f * one : one;
-        for (int s = 0; s < 64 / CHAINS; ++s)
+#pragma unroll
+        for (int step = 0; step < 256 / CHAINS; ++step)
             for (int c = 0; c < CHAINS; ++c) sum[c] = fmaf(a, one, sum[c]);
     }
     for (int c = 1; c < CHAINS; ++c) sum[0] += sum[c];

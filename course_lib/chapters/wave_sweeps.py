@@ -19,6 +19,7 @@ from . import wave_kernels as k
 SMS = 132  # of an H200
 ROOM = {1: 120 << 10, 2: 100 << 10, 4: 50 << 10}  # blocks per SM -> shared bytes with which so many fit
 WAITING, FILLING = 128, 256  # threads of a block
+RECORDED_UNITS = 512  # of a tile
 
 
 @dataclass(frozen=True)
@@ -194,10 +195,10 @@ def no_points(size: int) -> list[Point]:
 # evenly over its blocks, and blocks that stay and stride over whole tiles have unequal work; 50 waves are too
 # many blocks to count one by one. The chapter predicts both from its waves.
 SWEEPS = (
-    Sweep("waves_waiting", "units a tile", 2048, waiting, 2, LOOP),
-    Sweep("waves_filling", "units a tile", 2048, filling, 2, LOOP),
-    Sweep("waves_sharing", "units a tile", 2048, sharing, 2, LOOP),
-    Sweep("waves_many", "units a tile", 256, many, 0, LOOP),
-    Sweep("waves_cures", "units a tile", 2048, cures, 0, LOOP),
+    Sweep("waves_waiting", "units a tile", RECORDED_UNITS, waiting, 2, LOOP),
+    Sweep("waves_filling", "units a tile", RECORDED_UNITS, filling, 2, LOOP),
+    Sweep("waves_sharing", "units a tile", RECORDED_UNITS, sharing, 2, LOOP),
+    Sweep("waves_many", "units a tile", 64, many, 0, LOOP),
+    Sweep("waves_cures", "units a tile", RECORDED_UNITS, cures, 0, LOOP),
     Sweep("waves_gemm", "around it, rows", 1792, no_points, 0, LOOP, gemm),
 )
