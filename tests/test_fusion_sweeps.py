@@ -8,6 +8,7 @@ import pytest
 from course_lib import standin as cp
 from course_lib.chapters import fusion_calls as calls
 from course_lib.chapters import fusion_kernels as k
+from course_lib.chapters import fusion_persistent as persistent
 from course_lib.chapters import fusion_rows as r
 from course_lib.chapters import fusion_sweeps as sweeps
 from course_lib.profile import profile
@@ -103,6 +104,22 @@ def check_rows(x, threads, kernels):
     for kernel in kernels[2:]:
         got = launch(kernel, (rows,), (threads,), np.zeros(rows, np.float32), x, count)
         np.testing.assert_allclose(got, exact.sum(axis=1), atol=1e-3)
+
+
+@pytest.mark.parametrize("columns", [4, 1000, 8188])
+@pytest.mark.parametrize("threads", [512, 1024])
+def test_rows_taken_in_turn(columns, threads):
+    x = RANDOM.normal(0, 3, (7, columns)).astype(np.float32)
+    exact, counts = x.astype(float), (np.int32(columns), np.int32(7))
+    gamma, beta = (RANDOM.normal(size=columns).astype(np.float32) for _ in "gb")
+    e = np.exp(exact - exact.max(axis=1, keepdims=True))
+    softmax = persistent.SOFTMAX_NEXT4.define(THREADS=threads)
+    got = launch(softmax, (3,), (threads,), np.zeros_like(x), x, *counts)
+    np.testing.assert_allclose(got, e / e.sum(axis=1, keepdims=True), rtol=5e-6)
+    normal = (exact - exact.mean(axis=1, keepdims=True)) / np.sqrt(exact.var(axis=1, keepdims=True) + 1e-5)
+    kernel = persistent.LAYER_NORM_NEXT4.define(THREADS=threads)
+    got = launch(kernel, (3,), (threads,), np.zeros_like(x), x, gamma, beta, *counts)
+    np.testing.assert_allclose(got, normal * gamma + beta, rtol=1e-5, atol=5e-6)
 
 
 @pytest.mark.parametrize("kernel", [r.SOFTMAX4, r.SOFTMAX.define(EACH=4)])

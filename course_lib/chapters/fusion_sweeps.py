@@ -13,6 +13,7 @@ from ..kernels import Kernel
 from ..sweeps import LINEAR, Call, Point, Sweep, floats
 from . import fusion_calls as calls
 from . import fusion_kernels as k
+from . import fusion_persistent as persistent
 from . import fusion_rows as r
 
 COLUMNS = 8192  # of the matrices whose rows are normalised or added up
@@ -45,23 +46,29 @@ def _clear(kernel: Kernel, n: int) -> Point:
     return Point({"variant": "fused"}, kernel, (-(-n // THREADS),), (THREADS,), arguments, 8 * n)
 
 
-def _rows(variant: str, kernel: Kernel, rows: int, threads: int, vectors: int = 0) -> Point:
-    """A kernel that turns every row of a matrix into one like it; `vectors` as long as a row follow x."""
+def _rows(variant: str, kernel: Kernel, rows: int, threads: int, vectors: int = 0, blocks: int = 0) -> Point:
+    """A kernel that turns every row of a matrix into one like it; `vectors` as long as a row follow x.
+
+    `blocks`: at most so many, for a kernel that is told the number of rows and takes several.
+    """
 
     def arguments(cp: Any) -> tuple:
         out = cp.zeros((rows, COLUMNS), cp.float32)
         x = floats(cp, rows * COLUMNS).reshape(rows, COLUMNS)
-        return (out, x, *(floats(cp, COLUMNS) for _ in range(vectors)), np.int32(COLUMNS))
+        counts = (COLUMNS, rows) if blocks else (COLUMNS,)
+        return (out, x, *(floats(cp, COLUMNS) for _ in range(vectors)), *map(np.int32, counts))
 
-    useful = 8 * rows * COLUMNS
-    return Point({"variant": variant}, kernel, (rows,), (threads,), arguments, useful)
+    grid = (min(blocks, rows) if blocks else rows,)
+    return Point({"variant": variant}, kernel, grid, (threads,), arguments, 8 * rows * COLUMNS)
 
 
-def _fast_rows(kernel: Kernel, rows: int, vectors: int = 0) -> list[Point]:
-    made = [
-        _rows(f"fused float4 {threads} threads", kernel.define(THREADS=threads), rows, threads, vectors)
-        for threads in (256, 512, 1024)
-    ]
+def _fast_rows(kernel: Kernel, following: Kernel, rows: int, vectors: int = 0) -> list[Point]:
+    """The same on three block sizes, asking for the next row meanwhile, and without streaming accesses."""
+    sizes = (256, 512, 1024)
+    made = [_rows(f"fused float4 {t} threads", kernel.define(THREADS=t), rows, t, vectors) for t in sizes]
+    for threads, blocks in ((512, 264), (1024, 132)):
+        label = f"fused float4 {threads} threads next row meanwhile"
+        made.append(_rows(label, following.define(THREADS=threads), rows, threads, vectors, blocks))
     plain = kernel.define(THREADS=512, PLAIN=1)
     return [*made, _rows("fused float4 512 threads plain accesses", plain, rows, 512, vectors)]
 
@@ -125,13 +132,14 @@ def bits(n: int) -> list[Point]:
 def softmax(rows: int) -> list[Point]:
     """Softmax of every row in one kernel."""
     clear = r.SOFTMAX.define(EACH=COLUMNS // 256)
-    return [_rows("fused", clear, rows, 256), *_fast_rows(r.SOFTMAX4, rows)]
+    return [_rows("fused", clear, rows, 256), *_fast_rows(r.SOFTMAX4, persistent.SOFTMAX_NEXT4, rows)]
 
 
 def layer_norm(rows: int) -> list[Point]:
     """LayerNorm of every row in one kernel."""
     clear = r.LAYER_NORM.define(EACH=COLUMNS // 256)
-    return [_rows("fused", clear, rows, 256, 2), *_fast_rows(r.LAYER_NORM4, rows, 2)]
+    fast = _fast_rows(r.LAYER_NORM4, persistent.LAYER_NORM_NEXT4, rows, 2)
+    return [_rows("fused", clear, rows, 256, 2), *fast]
 
 
 def row_sum(rows: int) -> list[Point]:
