@@ -115,8 +115,8 @@ extern "C" __global__ void even_rows(int* y, const int* a, int rows, int chunks)
 even_rows = Exercise(
     name="even_rows",
     task="A row has `chunks` chunks of 128 elements. y[r] = sum of row r; y[rows + b] = how many chunks "
-    "block b did. With all = rows * chunks, these are its chunks, counted through all rows: from all * b / gridDim.x "
-    "up to, not including, all * (b + 1) / gridDim.x. y is 0 at the start.",
+    "block b did. With all = rows * chunks, these are its chunks, counted through all rows: from "
+    "all * b / gridDim.x up to, not including, all * (b + 1) / gridDim.x. y is 0 at the start.",
     entry="even_rows",
     spec=_even_rows,
     launch=_launch_even_rows,
@@ -149,7 +149,7 @@ even_rows = Exercise(
     ],
     hints=[
         "Number the chunks through: chunk c belongs to row c / chunks and begins at element 128 * c.",
-        "A block has at most a piece of a row, whole rows and another piece. One turn of a loop for each.",
+        "A block has at most a piece of a row, whole rows, and another piece: a turn of a loop each.",
         "The piece ends at the smaller of: the block's last chunk, the row's last chunk.",
     ],
     picture=_picture_even_rows,

@@ -19,6 +19,13 @@ from .waves import efficiency, equal_shares, finish, fixed_order, hardware_order
 
 TILES = {"256 x 128": (256, 128), "128 x 128": (128, 128), "128 x 64": (128, 64), "64 x 64": (64, 64)}
 LARGEST = 256 * 128  # elements of the tile in whose time the pictures count
+COUNTED = {  # rows of the counted table: label -> metric
+    "blocks": "launch__grid_size",
+    "float multiply-adds": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
+    "warp instructions (PTX)": "smsp__inst_executed.sum",
+    "global store requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "atomic requests": "course__atomics_global.sum",
+}
 NOT_RECORDED = "not recorded yet: run `python -m course_lib.record {}` on an H200"
 
 
@@ -172,6 +179,12 @@ def gemm_table(sizes: Sequence[int] = wave_sweeps.ODD_SIZES) -> Table:
 def _rate_text(size: int, variant: str) -> str:
     found = rate(size, variant)
     return "" if found is None else f"{found:.0f}"
+
+
+def fall() -> float | None:
+    """By what factor the recorded rate falls from 1792 to 1793, None where it was not recorded."""
+    before, after = rate(1792), rate(1793)
+    return before / after if before and after else None
 
 
 def two_effects() -> str:
