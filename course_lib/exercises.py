@@ -24,6 +24,7 @@ NEXT_STEP = {
     "divergent barrier": "Move the barrier out of the branch, so that every thread of the block reaches it.",
     "inactive lane": "Let all 32 lanes take part in the shuffle or vote, and mask its result afterwards.",
     "division by zero": "Guard the division, or the threads that need not do it.",
+    "asynchronous copy not waited for": "Wait for the copy, then put a barrier before its words are used.",
 }
 
 
