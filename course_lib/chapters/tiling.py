@@ -26,9 +26,9 @@ def times_read(counted: Any) -> float:
 
 def load_line(counted: Any, array: str) -> Any:
     """The source line that loads from `array`, such as ``x = a[i];``; KeyError when there is none."""
-    pattern = re.compile(rf"(?<!\w){array}\[|\*{array};")
+    pattern = re.compile(rf"=.*(?<!\w)(?:{array}\[|\*{array};)")
     for line in counted.lines:
-        if line.requests and pattern.search(line.text.partition("=")[2]):
+        if line.requests and pattern.search(line.text):
             return line
     raise KeyError(f"no line loads from {array!r}")
 
@@ -242,8 +242,7 @@ def _window_sums(x: np.ndarray) -> np.ndarray:
 
 def _picture_window() -> Figure:
     """Three neighbouring blocks, and what the first of them loads."""
-    figure = new_figure(9.0, 2.4)
-    axes = figure.add_axes((0.02, 0.05, 0.96, 0.75))
+    axes = new_figure(9.0, 2.4).add_axes((0.02, 0.05, 0.96, 0.75))
     axes.set_axis_off()
     axes.set_xlim(0, 384)
     axes.set_ylim(-2.1, 1.5)
@@ -251,12 +250,12 @@ def _picture_window() -> Figure:
     boxes(axes, 128, -1.4, 128, 0.8, facecolors=SKY, edgecolors=BLACK, linewidths=1.2)
     boxes(axes, 256, -1.4, 16, 0.8, facecolors=ORANGE, edgecolors=BLACK, linewidths=1.2)
     texts = [(64 + 128 * block, 0.4, f"outputs of block {block}") for block in range(3)]
-    texts += [(192, -1.0, "tile of block 1: 128 elements"), (264, -1.85, "and a halo of 16 (orange)")]
-    for x, y, text in texts:
+    tile, halo = (192, -1.0, "tile of block 1: 128 elements"), (264, -1.85, "and a halo of 16 (orange)")
+    for x, y, text in (*texts, tile, halo):
         axes.text(x, y, text, ha="center", va="center", fontsize=10, color=BLACK)
     title = "A block needs a few elements that its neighbour needs too"
     axes.set_title(title, color=BLACK, fontsize=12, fontweight="bold")
-    return figure
+    return axes.figure
 
 
 window = Exercise(
