@@ -141,6 +141,13 @@ def test_times_without_a_record(monkeypatch):
     assert "not recorded yet" in table.caption
 
 
+def test_chart_of_steps(monkeypatch):
+    labels = [text.get_text() for text in fusion_times.steps_chart().axes[0].get_legend().get_texts()]
+    assert labels[0] == "fused (modelled, H200)"
+    monkeypatch.setattr(fusion_times, "recording", lambda name: None)
+    assert "not recorded yet" in fusion_times.steps_chart().axes[0].get_title()
+
+
 def test_times_with_a_record(monkeypatch, tmp_path):
     chosen = sweep("fusion_gelu")
     rows = []

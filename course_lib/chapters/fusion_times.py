@@ -3,9 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from matplotlib.figure import Figure
+
 from ..agreement import modelled_sweep
 from ..evidence import MEASURED_RUNS, recording
 from ..gpus import DEFAULT, device
+from ..pictures import Series
+from ..pictures import sweep as draw_sweep
 from ..report import Cell, Table
 from ..sweeps import Call, Point, Sweep, sweep
 from .fusion_calls import COPY, SEPARATE
@@ -44,6 +48,23 @@ def times(name: str) -> Table:
         {j for j, i in enumerate(keep) if i in (0, 7)},
         f"{size}; {table.caption if table is not None else NOT_YET}",
     )
+
+
+def steps_chart() -> Figure:
+    """Milliseconds over the number of point-wise steps: fused, modelled and recorded; a kernel each, recorded."""
+    name, fused, apart = "fusion_steps", "fused", "a kernel each"
+    counts = [point.columns["steps"] for point in sweep(name).points(1)]
+    series = [Series("modelled", counts, [time.ms for time in modelled_sweep(name)], fused, DEFAULT)]
+    table = recording(name)
+    for label, variant in ((fused, "fused float4"), (apart, apart)) if table is not None else ():
+        rows = table.where(variant=variant)
+        series.append(
+            Series("recorded", rows["steps"], rows.ms, label, DEFAULT, rows["low_ms"], rows["high_ms"])
+        )
+    title = f"Steps x -> 0.5 x + 1 on {sweep(name).size:,} floats" + (
+        "" if table is not None else f" ({NOT_YET})"
+    )
+    return draw_sweep(*series, xlabel="steps", ylabel="time (ms)", title=title, log="xy")
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -89,7 +89,8 @@ def matrix_traffic(chain: Chain, m: int, n: int) -> Table:
     """What each launch on an M x N matrix of floats reads and writes, and the total, as formulas."""
     total = chain.total
     counted = [(name, p[READ], p[WRITTEN]) for name, p in chain.profiles]
-    counted.append((f"all {total['kernels']}", total[READ], total[WRITTEN]))
+    if len(counted) > 1:
+        counted.append((f"all {len(counted)}", total[READ], total[WRITTEN]))
     rows = [[Cell(name), *(Cell(formula(b / 4, m, n)) for b in bytes_)] for name, *bytes_ in counted]
     return Table(["kernel", "reads", "writes"], rows, {0}, f"counted, M = {m}, N = {n}")
 
