@@ -181,9 +181,9 @@ def _regrouped(n: int, way: str) -> Point:
 
 
 SWEEPS: Sequence[Sweep] = (
-    Sweep("divergence_parity", "elements", 1 << 24, parity, 1 << 12, LINEAR),
-    Sweep("divergence_rounds", "elements", 1 << 24, rounds, 1 << 12, LINEAR),
-    Sweep("divergence_taken", "elements", 1 << 24, taken, 1 << 12, LINEAR),
-    Sweep("divergence_trips", "elements", 1 << 24, trips, 1 << 12, LINEAR),
+    Sweep("divergence_parity", "elements", 1 << 24, parity, 1 << 10, LINEAR),
+    Sweep("divergence_rounds", "elements", 1 << 24, rounds, 1 << 10, LINEAR),
+    Sweep("divergence_taken", "elements", 1 << 24, taken, 1 << 10, LINEAR),
+    Sweep("divergence_trips", "elements", 1 << 24, trips, 1 << 10, LINEAR),
     Sweep("divergence_regroup", "elements", 1 << 24, regroup, 1 << 13, LINEAR, regroup_calls),
 )

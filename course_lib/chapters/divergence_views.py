@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import standin
-from ..agreement import modelled_point
+from ..agreement import modelled_sweep
 from ..emulator.errors import UnsupportedError
 from ..evidence import recording
 from ..gpus import DEFAULT, device, names
@@ -31,6 +31,7 @@ DIVERGENCE = {
     "branches": "course__branches.sum",
     "divergent branches": "course__branches_divergent.sum",
 }
+SECTORS = {"sectors, loads and stores": "memory_l2_theoretical_sectors_global"}
 THREADS = 256  # of a slider's launch
 
 
@@ -49,6 +50,12 @@ def branch_table(kernels: Mapping[str, Any]) -> Table:
         for name, k in kernels.items()
     ]
     return Table(header, rows, {0})
+
+
+def with_branches(kernels: Mapping[str, Any]) -> str:
+    """Names of the kernels whose SASS has a conditional branch; "unknown" without a disassembler."""
+    counts = {name: _sass_counts(kernel)[0] for name, kernel in kernels.items()}
+    return "unknown" if "" in counts.values() else " and ".join(name for name, n in counts.items() if n)
 
 
 def _ptx_counts(ptx: str) -> tuple[int, int]:
@@ -94,6 +101,12 @@ def taken_view(kernel: Any) -> Callable[[int], tuple[Figure, str]]:
     return show_taken
 
 
+def instructions_by_taken(kernel: Any, taken: int) -> int:
+    """Warp instructions per warp of the slider's launch."""
+    launch = (1,), (THREADS,), (*_arrays(), np.int32(THREADS), np.int32(taken), np.int32(32))
+    return profile(kernel, *launch)[DIVERGENCE["warp instructions (PTX)"]] * 32 // THREADS
+
+
 def spread_view(kernel: Any) -> Callable[[int], tuple[Figure, str]]:
     """The function behind the slider of the spread of trip counts, for a kernel like `uneven`."""
 
@@ -101,7 +114,7 @@ def spread_view(kernel: Any) -> Callable[[int], tuple[Figure, str]]:
         trips = recorded_kernels.spread_trips(np, THREADS, "lane", spread)
         launch = (1,), (THREADS,), (*_arrays(), trips, np.int32(THREADS))
         found, counted = timeline(kernel, *launch), profile(kernel, *launch)
-        figure = lane_timeline(found, f"spread {spread}", lines=_loops(kernel)[-1:], room=4350)
+        figure = lane_timeline(found, f"spread {spread}", lines=_loops(kernel)[-1:], room=4400)
         ends = f"{trips.min()} to {trips.max()} trips, {recorded_kernels.MEAN} on average: "
         return figure, ends + _sentence(counted)
 
@@ -136,9 +149,9 @@ def rounds_by_gpu(few: int = 16, many: int = 1024) -> Table:
         rows.append(_rounds_row(device(), f"{device().name}, this machine", few, many))
     header = ["GPU"]
     for count in (few, many):
-        header += [f"{count} rounds: by lane ms", "by warp ms", "limited by", "should the time move?"]
+        header += [f"{count} rounds, ms by lane / warp", "limited by", "should the time move?"]
     size = f"modelled, {sweep('divergence_rounds').size:,} elements"
-    return Table(header, rows, {0, 3, 4, 7, 8}, size)
+    return Table(header, rows, {0, 2, 3, 5, 6}, size)
 
 
 @cache
@@ -158,21 +171,19 @@ def _rounds_row(gpu: Any, label: str, *counts: int) -> list[Cell]:
         lane, warp = (modelled_time(_rounds_counts()[group, count], gpu) for group in (1, 32))
         gain = lane.ms / warp.ms
         verdict = f"yes, {gain:.1f} times faster" if gain > 1.05 else "no"
-        cells += [f"{lane.ms:.3f}", f"{warp.ms:.3f}", lane.limiter, verdict]
+        cells += [f"{lane.ms:.3f} / {warp.ms:.3f}", lane.limiter, verdict]
     return [Cell(cell) for cell in cells]
 
 
 def two_curves(name: str, column: str, by: str, *, title: str = "", log: str = "") -> Figure:
     """Time over one column of a sweep, a colour for each value of another, in every kind of evidence."""
     chosen, table = sweep(name), recording(name)
+    points, times = chosen.points(chosen.size), modelled_sweep(name)
     series, ratios = [], []
-    for value in dict.fromkeys(point.columns[by] for point in chosen.points(chosen.small)):
-        small, large = (
-            [point for point in chosen.points(size) if point.columns[by] == value]
-            for size in (chosen.small, chosen.size)
-        )
-        x, label = [point.columns[column] for point in small], _label(by, value)
-        modelled = np.array([modelled_point(chosen, point).ms for point in small])
+    for value in dict.fromkeys(point.columns[by] for point in points):
+        mine = [k for k, point in enumerate(points) if point.columns[by] == value]
+        x, label = [points[k].columns[column] for k in mine], _label(by, value)
+        modelled = np.array([times[k].ms for k in mine])
         series.append(Series("modelled", x, modelled, label, DEFAULT))
         if table is not None:
             rows = table.where(**{by: value})
@@ -180,9 +191,9 @@ def two_curves(name: str, column: str, by: str, *, title: str = "", log: str = "
             low, high = rows["low_ms"], rows["high_ms"]
             series.append(Series("recorded", x, rows.ms, label, DEFAULT, low, high))
         if _on_gpu():
-            times = [_measured(point) for point in large]
-            low, high = [t.low_ms for t in times], [t.high_ms for t in times]
-            series.append(Series("measured", x, [t.ms for t in times], label, device().name, low, high))
+            found = [_measured(points[k]) for k in mine]
+            low, high = [t.low_ms for t in found], [t.high_ms for t in found]
+            series.append(Series("measured", x, [t.ms for t in found], label, device().name, low, high))
     error = f" (modelled / recorded: {min(ratios):.2f} to {max(ratios):.2f})" if ratios else ""
     return draw_sweep(*series, xlabel=column, ylabel="time (ms)", title=title + error, log=log)
 
