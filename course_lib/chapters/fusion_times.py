@@ -51,7 +51,7 @@ def times(name: str) -> Table:
 
 
 def steps_chart() -> Figure:
-    """Milliseconds over the number of point-wise steps: fused, modelled and recorded; a kernel each, recorded."""
+    """Milliseconds over the number of steps: fused, modelled and recorded; a kernel each, recorded."""
     name, fused, apart = "fusion_steps", "fused", "a kernel each"
     counts = [point.columns["steps"] for point in sweep(name).points(1)]
     series = [Series("modelled", counts, [time.ms for time in modelled_sweep(name)], fused, DEFAULT)]
