@@ -111,7 +111,7 @@ def _launch_window(n: int) -> Launch:
     q, k, v = np.random.default_rng(9).normal(0, 1, (3, n, 32)).astype(np.float32)
     q *= np.float32(3)
     out = np.full((n, 32), np.nan, np.float32)
-    return Launch((-(-n // 64),), (64,), (out, q, k, v, np.int32(n)), out, (q, k, v), promised=n >= 512)
+    return Launch((-(-n // 64),), (64,), (out, q, k, v, np.int32(n)), out, (q, k, v), promised=n >= 256)
 
 
 def _window(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -152,7 +152,7 @@ window_attention = Exercise(
     entry="window_attention",
     spec=_window,
     launch=_launch_window,
-    cases=[{"n": 512}, {"n": 200}, {"n": 33}, {"n": 1}],
+    cases=[{"n": 256}, {"n": 100}, {"n": 33}, {"n": 1}],
     stub=_WINDOW_HEAD
     + r"""    // your code here
 }
