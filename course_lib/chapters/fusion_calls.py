@@ -270,7 +270,7 @@ def row_length(n: int, kernel: Kernel) -> list[Call]:
 
     return [
         copy_call(n, rows=0),
-        *(call("parts, then their sum", both(r), 4 * n, rows=r) for r in (1, 8, 64)),
+        *(call("parts then their sum", both(r), 4 * n, rows=r) for r in (1, 8, 64)),
     ]
 
 
