@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .address import Address
+from .address import Address, Value
 from .hazards import Party
+from .lanes import LaneSet
 from .order import Order, site_of
 from .shadow import Access, Conflict, Shadow
 
@@ -42,21 +43,28 @@ class SharedRaces:
             self._enter_loads()
 
     def access(
-        self, kind: str, fragment: Fragment, address: Address | np.generic, offset: int, width: int,
+        self, kind: str, fragment: Fragment, address: Value, offset: int, width: int,
         site: int, values: Sequence[np.ndarray] | None,
     ) -> None:  # fmt: skip
         """Check and note a "load", "store" or "atomic" of `width` bytes a lane, about to happen."""
         access = self._described(kind, fragment, address, offset, width, site, values)
-        if kind != "store":
-            self._check_written(access, site)
         if kind == "load":
-            self._report(access, self.shadow.conflicts(access))
+            self._check_load(access)
             self.loads.append(access)
             if len(self.loads) > MOST_LOADS:
                 self._enter_loads()
             return
+        if kind == "atomic":
+            self._check_written(access, self.shadow.traces["store"].when.take(access.place))
         self._enter_loads()
         self._report(access, self.shadow.enter(access))
+
+    def _check_load(self, access: Access) -> None:
+        when = self.shadow.traces["store"].when.take(access.place)
+        if not when.all():
+            self._check_written(access, when)
+        if "atomic" in self.shadow.traces or self.shadow.recent(access, when):
+            self._report(access, self.shadow.conflicts(access))
 
     def _enter_loads(self) -> None:
         for access in self.loads:
@@ -66,33 +74,42 @@ class SharedRaces:
     # -- what an access touches -----------------------------------------------
 
     def _described(
-        self, kind: str, fragment: Fragment, address: Address | np.generic, offset: int, width: int,
+        self, kind: str, fragment: Fragment, address: Value, offset: int, width: int,
         site: int, values: Sequence[np.ndarray] | None,
     ) -> Access:  # fmt: skip
-        lanes, threads = fragment.lanes, self.chunk.geometry.threads
+        lanes = fragment.lanes
         index, first = self._index(address, offset)
         alike = lanes.product and (np.ndim(index) == 0 or index.shape[0] == 1)
-        alike = alike and fragment.covers_blocks and self.order.uniform
-        if not (alike and self.rows == 1):
-            self._expand()
-            rows = fragment.rows_of_lanes()
-            place = np.broadcast_to(index, lanes.shape).ravel() + (first + rows * self.words)
-            who, own = (rows * threads + lanes.lane_threads).astype(np.int32), lanes.lane_threads
-        else:
+        if alike and fragment.covers_blocks and self.order.uniform and self.rows == 1:
             rows, own = 0, lanes.threads
-            place = np.broadcast_to(index, (1, len(own)))[0] + first
-            who = own.astype(np.int32)
-        count = max(1, width // self.grain)
-        places = place + np.arange(count)[:, None]
-        order_rows = 0 if self.order.uniform else rows
-        access = Access(kind, who, own, order_rows, places, self.order, self.order.stamp(site))
+            who, places = self._alike(lanes, address, index, first, width)
+        else:
+            self._expand()
+            rows, own = fragment.rows_of_lanes(), lanes.lane_threads
+            who = (rows * self.chunk.geometry.threads + own).astype(np.int32)
+            place = np.broadcast_to(index, lanes.shape).ravel() + (first + rows * self.words)
+            places = place + np.arange(max(1, width // self.grain))[:, None]
+            rows = 0 if self.order.uniform else rows
+        access = Access(kind, who, own, rows, places, self.order, self.order.stamp(site))
         if values is not None:
             copies = 1 if self.rows > 1 or self.chunk.blocks == 1 else self.chunk.blocks
             access.new = lambda: stored_words(values, lanes.shape, copies, self.grain)
             access.old = lambda: self._memory(copies)[:, places]
         return access
 
-    def _index(self, address: Address | np.generic, offset: int) -> tuple[np.ndarray | int, int]:
+    def _alike(
+        self, lanes: LaneSet, address: Value, index: np.ndarray | int, first: int, width: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(threads, places) of an access that is the same in every block; loops come here again and again."""
+        notes = address.base.notes if type(address) is Address else {}
+        key = ("alike", lanes, first, width, self.grain)
+        if key not in notes:
+            place = np.broadcast_to(index, (1, len(lanes.threads)))[0] + first
+            places = place + np.arange(max(1, width // self.grain))[:, None]
+            notes[key] = (lanes.threads.astype(np.int32), places)
+        return notes[key]
+
+    def _index(self, address: Value, offset: int) -> tuple[np.ndarray | int, int]:
         shift = self.grain.bit_length() - 1
         if type(address) is not Address:
             return 0, (int(address) + offset) >> shift
@@ -113,17 +130,16 @@ class SharedRaces:
 
     # -- findings -------------------------------------------------------------
 
-    def _check_written(self, access: Access, site: int) -> None:
-        mask = self.shadow.traces["store"].when.take(access.place) == 0
-        if not mask.any():
-            return
+    def _check_written(self, access: Access, when: np.ndarray) -> None:
+        """Report words that are read though no store (`when`: the last one) or atomic wrote them."""
+        mask = when == 0
         if "atomic" in self.shadow.traces:
             mask &= self.shadow.traces["atomic"].when.take(access.place) == 0
-            if not mask.any():
-                return
+        if not mask.any():
+            return
         block, thread, byte = self._first(access, mask)
         message = f"shared byte {byte} is read before any thread wrote it; its value is undefined"
-        line = self.chunk.program.line(site)
+        line = self.chunk.program.line(site_of(access.stamp))
         self.chunk.hazards.add("uninitialised read", message, line, block, thread, byte, _lanes(mask))
 
     def _report(self, access: Access, conflicts: list[Conflict]) -> None:
