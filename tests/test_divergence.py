@@ -1,16 +1,43 @@
 """Chapter 04: its recorded kernels, its views at the ends of every slider, and its notebooks."""
 
+import ast
+import json
+from pathlib import Path
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from course_lib import standin as cp
 from course_lib.agreement import modelled_sweep
 from course_lib.chapters import divergence_sweeps as sweeps
+from course_lib.chapters import divergence_views as views
+from course_lib.chapters.divergence_picture import lane_timeline, line_colours
+from course_lib.emulator import RawKernel
 from course_lib.profile import profile
+from course_lib.sliders import explore
 from course_lib.sweeps import Point, sweep
+from course_lib.timeline import Step, Timeline
+
+ROOT = Path(__file__).parents[1]
+CHAPTER = ROOT / "notebooks" / "04_divergence.ipynb"
+SOLVED = ROOT / "notebooks" / "solutions" / "04_divergence.ipynb"
 
 LANES = "smsp__thread_inst_executed_per_inst_executed.ratio"
 DIVERGENT = "course__branches_divergent.sum"
+
+
+def cells(path: Path) -> dict[str, str]:
+    """Cell id -> source."""
+    book = json.loads(path.read_text(encoding="utf-8"))
+    return {cell["id"]: "".join(cell["source"]) for cell in book["cells"]}
+
+
+def source(kernel: str) -> str:
+    """The CUDA source of the chapter that defines a kernel."""
+    texts = [text for id_, text in cells(CHAPTER).items() if not id_.endswith("text") and "RawKernel" in text]
+    strings = [n.value for text in texts for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Constant)]
+    return next(s for s in strings if isinstance(s, str) and f"void {kernel}(" in s)
 
 
 def run(point: Point) -> list[np.ndarray]:
@@ -125,3 +152,110 @@ def test_the_arrays_are_larger_than_the_l2_cache():
     for name in ("parity", "rounds", "taken", "trips", "regroup"):
         chosen = sweep(f"divergence_{name}")
         assert all(point.useful_bytes > 60 << 20 for point in chosen.points(chosen.size)[:1])
+
+
+# -- views, picture and notebook ---------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+SOME_LANES, UNEVEN = (kernel.compile(cp) for kernel in (sweeps.SOME_LANES, sweeps.UNEVEN))
+
+
+# By hand, in blocks of 16 rounds: 4 of the long side, 2 of the short one, both where the lanes disagree.
+@pytest.mark.parametrize("taken", [0, 8, 32])
+def test_taken_slider(taken):
+    text = views.taken_view(SOME_LANES)(taken)[1]
+    divergent = 8 if 0 < taken < 32 else 0
+    assert text.startswith(f"{taken} of 32 lanes in the branch: ")
+    assert f"{divergent} divergent of" in text
+
+
+@pytest.mark.parametrize(("spread", "ends"), [(0, "32 to 32"), (24, "20 to 44"), (62, "1 to 63")])
+def test_spread_slider(spread, ends):
+    text = views.spread_view(UNEVEN)(spread)[1]
+    assert text.startswith(f"{ends} trips, 32 on average: ")
+    assert ("32 active lanes" in text) == (spread == 0)
+
+
+@pytest.mark.parametrize(
+    ("view", "values"),
+    [
+        (views.taken_view(SOME_LANES), {"taken": range(33)}),
+        (views.spread_view(UNEVEN), {"spread": range(0, 63, 2)}),
+    ],
+)
+def test_sliders_run_at_start_first_and_last(view, values, capsys):
+    explorer = explore(view, **values)
+    assert capsys.readouterr().out
+    for chosen in explorer.extremes():
+        figure, text = view(**chosen)
+        assert figure.axes
+        assert "warp instructions" in text
+
+
+def test_one_lane_costs_what_31_cost():
+    none, one, most, every = (views.instructions_by_taken(SOME_LANES, taken) for taken in (0, 1, 31, 32))
+    assert one == most
+    assert one > every > none
+
+
+def test_the_picture_has_a_box_for_every_stretch_of_every_lane():
+    half = np.arange(32) < 16
+    steps = (Step(3, 4, np.ones(32, bool)), Step(4, 10, half), Step(4, 6, half), Step(5, 5, ~half))
+    found = Timeline("k", steps, ("", "", "a;", "b;", "c;"))
+    figure = lane_timeline(found, "k", lines=(4, 5), room=100)
+    busy, idle = figure.axes[0].collections[:2]
+    assert (len(busy.get_paths()), len(idle.get_paths())) == (32 + 16 + 16, 16 + 16)
+    assert figure.axes[0].get_xlim() == (0, 100)
+    # 4 x 32 + 16 x 16 + 5 x 16 lanes over 25 instructions
+    assert figure.axes[0].get_title() == "k: 25 instructions, 18.6 of 32 lanes active on average"
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words == ["line 4: b;", "line 5: c;", "other lines", "idle lane"]
+
+
+def test_lines_with_little_share_get_no_colour_and_nothing_is_drawn_of_nothing():
+    every = np.ones(32, bool)
+    found = Timeline("k", (Step(1, 1, every), Step(2, 50, every), Step(3, 49, every)), ("a", "b", "c"))
+    assert list(line_colours(found)) == [2, 3]
+    assert lane_timeline(Timeline("k", (), ())).axes
+
+
+def test_branches_in_ptx_and_sass():
+    kernels = {name: RawKernel(source(name), name) for name in ("light", "even")}
+    kernels["by_lane"] = sweeps.TWO_SIDES.define(GROUP=1).compile(cp)
+    rows = {row[0].text: [cell.text for cell in row[1:3]] for row in views.branch_table(kernels).rows}
+    assert (rows["light"], rows["even"]) == (["0", "1"], ["1", "0"])
+    assert views.with_branches(kernels) == "by_lane"
+    assert "@P0 STG" in views.around_branch(kernels["even"], 5)
+
+
+def test_a_branch_moves_the_time_only_where_issue_slots_are_the_limit():
+    rows = {row[0].text: [cell.text for cell in row] for row in views.rounds_by_gpu().rows}
+    assert (rows["H200"][3], rows["H200"][6]) == ("no", "yes, 2.0 times faster")
+    assert rows["T4"][6] == "yes, 1.3 times faster"  # 64 FP32 lanes per SM: the limit of a full warp
+
+
+def test_charts_show_the_model_and_what_was_recorded():
+    figure = views.two_curves("divergence_trips", "spread", "differ")
+    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert {"by lane (modelled, H200)", "by warp (modelled, H200)"} <= set(labels)
+    assert len(views.gains().splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    "kernel", [sweeps.TWO_SIDES, sweeps.SOME_LANES, sweeps.UNEVEN, sweeps.UNEVEN_ORDERED]
+)
+def test_the_kernels_of_the_chapter_are_the_recorded_ones(kernel):
+    assert source(kernel.name) == kernel.source
+
+
+def test_the_solved_copy_differs_only_in_title_and_exercises():
+    chapter, solved = cells(CHAPTER), cells(SOLVED)
+    assert list(chapter) == list(solved)
+    different = {id_ for id_ in chapter if chapter[id_] != solved[id_]}
+    assert different == {"title", "exercise-block-sums", "exercise-two-kinds", "exercise-jobs"}

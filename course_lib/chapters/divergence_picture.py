@@ -69,27 +69,29 @@ def line_colours(found: Timeline) -> dict[int, str]:
     return dict(zip(sorted(chosen[: len(COLOURS)]), COLOURS, strict=False))
 
 
-def _draw_steps(axes: Axes, steps: tuple[Step, ...], colours: dict[int, str]) -> None:
-    """One box per step and run of neighbouring lanes in the same state: filled, or hatched where idle."""
-    busy: list[tuple] = []
-    idle: list[tuple] = []
-    left = 0
-    for step in steps:
-        edges = np.flatnonzero(np.diff(step.active)) + 1
-        for lanes in np.split(np.arange(LANES), edges):
-            box = (left, int(lanes[0]), step.instructions, len(lanes))
-            if step.active[lanes[0]]:
-                busy.append((*box, colours.get(step.line, REST)))
-            else:
-                idle.append(box)
-        left += step.instructions
-    if busy:
-        x, y, width, height, faces = zip(*busy, strict=True)
-        boxes(axes, *map(np.array, (x, y, width, height)), facecolors=faces, edgecolors="none")
-    if idle:
-        x, y, width, height = map(np.array, zip(*idle, strict=True))
-        boxes(axes, x, y, width, height, facecolors=PAPER, edgecolors=HATCH, hatch="////", linewidths=0)
-    axes.hlines(np.arange(1, LANES), 0, left, color=PAPER, linewidth=0.4)
+def _draw_steps(axes: Axes, steps: Sequence[Step], colours: dict[int, str]) -> None:
+    """A row per lane: one box for each stretch in which it does the same, filled, or hatched where idle."""
+    if not steps:
+        return
+    edges = np.cumsum([0, *(step.instructions for step in steps)])
+    kinds = list(colours)
+    busy_kind = [kinds.index(step.line) if step.line in kinds else len(kinds) for step in steps]
+    faces = np.array([*colours.values(), REST])
+    stretches: list[tuple[int, int, int, int]] = []
+    for lane in range(LANES):
+        kind = np.array([k if s.active[lane] else -1 for k, s in zip(busy_kind, steps, strict=True)])
+        starts = np.flatnonzero(np.r_[True, kind[1:] != kind[:-1]])
+        ends = np.r_[starts[1:], len(kind)]
+        stretches += [
+            (edges[a], lane, edges[b] - edges[a], kind[a]) for a, b in zip(starts, ends, strict=True)
+        ]
+    left, lane, width, kind = map(np.array, zip(*stretches, strict=True))
+    idle = kind < 0
+    boxes(axes, left[~idle], lane[~idle], width[~idle], 1, facecolors=faces[kind[~idle]], edgecolors="none")
+    if idle.any():
+        hatched = {"facecolors": PAPER, "edgecolors": HATCH, "hatch": "////", "linewidths": 0}
+        boxes(axes, left[idle], lane[idle], width[idle], 1, **hatched)
+    axes.hlines(np.arange(1, LANES), 0, edges[-1], color=PAPER, linewidth=0.4)
 
 
 def _draw_legend(figure: Figure, found: Timeline, colours: dict[int, str]) -> None:

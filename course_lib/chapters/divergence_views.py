@@ -95,8 +95,8 @@ def taken_view(kernel: Any) -> Callable[[int], tuple[Figure, str]]:
     def show_taken(taken: int = 8) -> tuple[Figure, str]:
         launch = (1,), (THREADS,), (*_arrays(), np.int32(THREADS), np.int32(taken), np.int32(32))
         found, counted = timeline(kernel, *launch), profile(kernel, *launch)
-        figure = lane_timeline(found, f"{taken} lanes", lines=_loops(kernel), room=170)
-        return figure, f"{taken} of 32 lanes take the branch: " + _sentence(counted)
+        figure = lane_timeline(found, f"{taken} of 32 lanes", lines=_loops(kernel), room=170)
+        return figure, f"{taken} of 32 lanes in the branch: " + _sentence(counted)
 
     return show_taken
 
