@@ -183,6 +183,7 @@ def test_rows_of_a_table_have_the_same_columns(sweep):
     rows = [*sweep.points(sweep.small), *sweep.calls(sweep.small)]
     assert len({(*row.columns, bool(row.flops), bool(row.useful_bytes)) for row in rows}) == 1
     assert len({tuple(row.columns.values()) for row in rows}) == len(rows)
+    assert not any(mark in str(row.columns["variant"]) for row in rows for mark in ',"')
 
 
 def result(call, module=cp):
@@ -191,7 +192,9 @@ def result(call, module=cp):
 
 
 def test_library_calls_compute_the_same(capsys):
-    fusing = SimpleNamespace(**{name: getattr(cp, name) for name in dir(cp)}, fuse=lambda f: f)
+    fusing = SimpleNamespace(
+        **{name: getattr(cp, name) for name in dir(cp)}, fuse=lambda kernel_name: lambda f: f
+    )
     x = np.asarray(floats(cp, 400)).astype(float)
     for call in calls.gelu(400)[1:3]:
         np.testing.assert_allclose(result(call, fusing), gelu(x), rtol=1e-5)

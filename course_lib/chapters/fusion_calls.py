@@ -58,10 +58,15 @@ def fused(shape: tuple[int, ...], expression: Callable) -> Make:
 
     def make(cp: Any) -> Callable[[], object]:
         x = floats(cp, int(np.prod(shape))).reshape(shape)
-        joined = cp.fuse(lambda v: expression(cp, v))
+        joined = join(cp, lambda v: expression(cp, v))
         return single(lambda: joined(x))
 
     return make
+
+
+def join(cp: Any, function: Callable) -> Callable:
+    """`cupy.fuse` of a point-wise function; it makes the kernel's name of the function's, and a lambda has none."""
+    return cp.fuse(kernel_name="fused")(function)
 
 
 def single(run: Callable) -> Callable:
@@ -193,7 +198,7 @@ def softmax(shape: tuple[int, int]) -> list[Call]:
 
     def make_fused(cp: Any) -> Callable[[], object]:
         (x,) = matrix(shape)(cp)
-        shifted = cp.fuse(lambda v, top: cp.exp(v - top))
+        shifted = join(cp, lambda v, top: cp.exp(v - top))
 
         def run() -> Any:
             e = shifted(x, x.max(axis=1, keepdims=True))
@@ -237,7 +242,7 @@ def layer_norm(shape: tuple[int, int]) -> list[Call]:
     return [
         copy_call(shape[0] * columns),
         call(SEPARATE, lambda cp: separate_with(cp, square(cp), finish(cp)), useful),
-        call(FUSE, lambda cp: separate_with(cp, cp.fuse(square(cp)), cp.fuse(finish(cp))), useful),
+        call(FUSE, lambda cp: separate_with(cp, join(cp, square(cp)), join(cp, finish(cp))), useful),
         call(TORCH, torch_call(arrays, library), useful),
     ]
 
