@@ -241,19 +241,21 @@ def test_predicated_instructions_of_every_kind() -> None:
       asm volatile("{ .reg .pred p, q; .reg .s32 t; setp.lt.s32 p, %7, 96; "
         "@p add.s32 %0, %0, 10; @!p mov.u32 %1, 60; @p mul.f32 %2, %2, 0f40000000; @!p shl.b64 %3, %3, 4; "
         "@p ld.shared.s32 %4, [%8]; @!p st.shared.s32 [%8], -1; "
-        "@p setp.gt.s32 p|q, %7, 50; selp.s32 %5, 1, 2, p; @!p selp.s32 t, 30, 40, p; @!p add.s32 %5, %5, t; "
-        "@p shfl.sync.idx.b32 %6, %7, 0, 0x1f, 0xffffffff; }"
+        "@p shfl.sync.idx.b32 %6, %7, 3, 0x1f, 0xffffffff; "
+        "@p setp.gt.s32 p|q, %7, 50; selp.s32 %5, 1, 2, p; "
+        "@!p selp.s32 t, 30, 40, p; @!p add.s32 %5, %5, t; }"
         : "+r"(a), "+r"(b), "+f"(f), "+l"(w), "+r"(l), "+r"(pq), "+r"(s) : "r"(i), "r"(at));
       __syncthreads();
       int *o = out + 8 * i;
-      o[0] = a; o[1] = b; o[2] = 10 * f; o[3] = w; o[4] = l; o[5] = pq; o[6] = sh[i]; o[7] = 0;"""
+      o[0] = a; o[1] = b; o[2] = 10 * f; o[3] = w; o[4] = l; o[5] = pq; o[6] = sh[i]; o[7] = s;"""
     out = run(body, ints(8 * N), block=N).reshape(N, 8)
     i = np.arange(N)
     p = i < 96  # whole warps: the shuffle names all lanes
     after = p & (i > 50)
     columns = [
         np.where(p, 15, 5), np.where(p, 6, 60), np.where(p, 30, 15), np.where(p, 7, 112),
-        np.where(p, 1000 + i, 0), np.where(after, 1, 42), np.where(p, 1000 + i, -1), 0 * i,
+        np.where(p, 1000 + i, 0), np.where(after, 1, 42), np.where(p, 1000 + i, -1),
+        np.where(p, i // 32 * 32 + 3, 0),
     ]  # fmt: skip
     for k, wanted in enumerate(columns):
         np.testing.assert_array_equal(out[:, k], wanted, err_msg=str(k))
