@@ -75,6 +75,8 @@ def emit_cvta(emitter: Emitter, instruction: Instruction, site: int) -> None:
     if window:
         shift = emitter.constant(np.uint64((-window if back else window) % (1 << 64)))
         value = emitter.assign(f"add_address({value}, {shift})")
+    else:
+        value = emitter.assign(f"address({value})")  # an argument of a function is plain
     if _holds_address(emitter, target):
         emitter.write_address(target, value)
     else:

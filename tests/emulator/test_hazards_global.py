@@ -192,6 +192,13 @@ def test_a_pointer_from_memory_may_point_anywhere() -> None:
     assert stored_names(program.instructions) is None
 
 
+def test_stores_of_device_functions_are_watched() -> None:
+    before = "__device__ __noinline__ void put(int *p, int v) { *p = v; }"
+    assert found("put(x + i / 2, i);", before=before) == RACE
+    assert found("put(x + i, i);", before=before) == set()
+    assert found('if (i == 300) printf("%d", i); if (i < 255) x[i] = x[i + 1];') == RACE
+
+
 def test_a_large_array_is_said_to_be_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(global_races, "MOST_WORDS", 100)
     made = kernel("int i = threadIdx.x; x[i] = x[i + 1];", "int *x")
