@@ -23,10 +23,12 @@ __device__ void load_tile(float (*tile)[D], const float* rows, int first, int n,
     }
 }
 
-__device__ float dot(const float* a, const float* b) {
-    float sum = 0.0f;
-    UNROLL for (int c = 0; c < D; ++c) sum += a[c] * b[c];
-    return sum;
+// A row times each of BC rows. Neighbouring sums do not wait for each other, so c is the outer loop.
+__device__ void dots(float* sums, const float* row, const float (*tile)[D], float scale) {
+    UNROLL for (int j = 0; j < BC; ++j) sums[j] = 0.0f;
+    UNROLL for (int c = 0; c < D; ++c)
+        UNROLL for (int j = 0; j < BC; ++j) sums[j] += row[c] * tile[j][c];
+    UNROLL for (int j = 0; j < BC; ++j) sums[j] *= scale;
 }
 """
 
@@ -68,15 +70,15 @@ extern "C" __global__ void scores(float* s, const float* q, const float* k,
     int i = blockIdx.x * BR + threadIdx.x;
     long long head = blockIdx.y;
     s += head * nq * nk, q += head * nq * d, k += head * nk * d;
-    float qi[D];
+    float qi[D], score[BC];
     load_rows(qi, keys, q, i - threadIdx.x, nq, d);
     for (int first = 0; first < nk; first += BC) {
         load_tile(keys, k, first, nk, d);
         __syncthreads();
-        UNROLL for (int j = 0; j < BC; ++j) {
-            float score = scale * dot(qi, keys[j]);
-            if (first + j < nk && i < nq) s[(first + j) * nq + i] = first + j <= i + shift ? score : LOWEST;
-        }
+        dots(score, qi, keys, scale);
+        UNROLL for (int j = 0; j < BC; ++j)
+            if (first + j < nk && i < nq)
+                s[(first + j) * nq + i] = first + j <= i + shift ? score[j] : LOWEST;
         __syncthreads();
     }
 }
@@ -166,7 +168,8 @@ FLASH = Kernel(
 extern "C" __global__ void flash(float* out, float* lse, const float* q, const float* k, const float* v,
                                  int nq, int nk, int d, int shift, float scale) {
     __shared__ __align__(16) float keys[BC][D], values[BC][D];
-    int block = blockIdx.x * BR, i = block + threadIdx.x, end = min(nk, block + BR + shift);
+    int block = (gridDim.x - 1 - blockIdx.x) * BR;  // the last queries first: a causal mask leaves them most
+    int i = block + threadIdx.x, end = min(nk, block + BR + shift);
     long long head = blockIdx.y;
     out += head * nq * d, lse += head * nq, q += head * nq * d, k += head * nk * d, v += head * nk * d;
     float qi[D], acc[D] = {}, s[BC], top = LOWEST, sum = 0.0f;
@@ -176,8 +179,9 @@ extern "C" __global__ void flash(float* out, float* lse, const float* q, const f
         load_tile(values, v, first, nk, d);
         __syncthreads();
         float before = top;
+        dots(s, qi, keys, scale);
         UNROLL for (int j = 0; j < BC; ++j) {
-            s[j] = first + j < nk && first + j <= i + shift ? scale * dot(qi, keys[j]) : LOWEST;
+            if (first + j >= nk || first + j > i + shift) s[j] = LOWEST;
             top = fmaxf(top, s[j]);
         }
         float keep = expf(before - top);  // what was summed up so far, in units of the new maximum
@@ -190,7 +194,8 @@ extern "C" __global__ void flash(float* out, float* lse, const float* q, const f
         }
         __syncthreads();
     }
-    UNROLL for (int c = 0; c < D; ++c) acc[c] = sum > 0.0f ? acc[c] / sum : 0.0f;
+    float whole = sum > 0.0f ? 1.0f / sum : 0.0f;
+    UNROLL for (int c = 0; c < D; ++c) acc[c] *= whole;
     store_rows(out, values, acc, block, nq, d);
     if (i < nq) lse[i] = sum > 0.0f ? top + logf(sum) : LOWEST;
 }
@@ -207,20 +212,21 @@ extern "C" __global__ void grad_q(float* dq, const float* dout, const float* out
                                   int nq, int nk, int d, int shift, float scale) {
     __shared__ __align__(16) float keys[BC][D], values[BC][D];
     int block = blockIdx.x * BR, i = block + threadIdx.x, end = min(nk, block + BR + shift);
-    float qi[D], gi[D], acc[D];
+    float qi[D], gi[D], acc[D], s[BC], dp[BC], delta = 0.0f;
     load_rows(acc, keys, out, block, nq, d);
     load_rows(gi, keys, dout, block, nq, d);
     load_rows(qi, keys, q, block, nq, d);
-    float delta = dot(gi, acc), log_sum = i < nq ? lse[i] : 0.0f;
-    UNROLL for (int c = 0; c < D; ++c) acc[c] = 0.0f;
+    float log_sum = i < nq ? lse[i] : 0.0f;
+    UNROLL for (int c = 0; c < D; ++c) delta += gi[c] * acc[c], acc[c] = 0.0f;
     for (int first = 0; first < end; first += BC) {
         load_tile(keys, k, first, nk, d);
         load_tile(values, v, first, nk, d);
         __syncthreads();
+        dots(s, qi, keys, scale);
+        dots(dp, gi, values, 1.0f);
         UNROLL for (int j = 0; j < BC; ++j) {
             bool seen = first + j < nk && first + j <= i + shift;
-            float p = seen ? expf(scale * dot(qi, keys[j]) - log_sum) : 0.0f;
-            float ds = scale * p * (dot(gi, values[j]) - delta);
+            float ds = seen ? scale * expf(s[j] - log_sum) * (dp[j] - delta) : 0.0f;
             UNROLL for (int c = 0; c < D; ++c) acc[c] += ds * keys[j][c];
         }
         __syncthreads();
