@@ -7,7 +7,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from ..pictures.style import BLACK, BLUE, FAINT, INK, ORANGE, PAPER, SKY, boxes, clean, new_figure
+from ..pictures.style import (
+    BLACK,
+    BLUE,
+    FAINT,
+    INK,
+    ORANGE,
+    PAPER,
+    SKY,
+    boxes,
+    clean,
+    new_figure,
+    number_text,
+)
 from .waves import Turn, finish
 
 MARK_EDGES = 40  # places up to which each block has a border
@@ -46,7 +58,7 @@ def gantt(
         axes.set_yticks([0.5, places - 0.5], ["0", str(places - 1)])
         axes.set_ylabel(place, color=INK, labelpad=-4)
         axes.tick_params(labelbottom=row == len(plans) - 1)
-        said = f"{name}: done at {finish(turns):.3g}, {used(turns, places):.0%} of the time used"
+        said = f"{name}: done at {number_text(finish(turns))}, {used(turns, places):.0%} of the time used"
         axes.set_title(said, loc="left", color=INK, fontsize=9.5, pad=3)
     axes.set_xlabel(unit, color=INK, labelpad=1)
     _legend(figure)

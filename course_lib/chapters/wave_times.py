@@ -15,8 +15,8 @@ from ..report import Cell, Table
 from ..sweeps import sweep
 from ..timing import flusher
 from . import wave_sweeps as w
-from .wave_views import NOT_RECORDED, TILES, alignment, gemm, tflops
-from .waves import efficiency, predicted_cure_ms, predicted_ms, tiles
+from .wave_views import NOT_RECORDED, alignment, gemm, tflops
+from .waves import predicted_cure_ms, predicted_ms, tiles, waves
 
 # sweep -> chains, threads and resident blocks of its kernel
 KERNELS = {
@@ -51,7 +51,7 @@ def step_chart(name: str, title: str, measure: Collection[int] = ()) -> Figure:
         series.append(Series("recorded", table["blocks"], table.ms, where=DEFAULT, low=low, high=high))
     if measure and _on_gpu():
         series.append(_measured(name, "blocks", measure))
-    return draw_sweep(*series, xlabel="blocks", ylabel="time (ms)", title=title, zero=name != "waves_many")
+    return draw_sweep(*series, xlabel="blocks", ylabel="time (ms)", title=title)
 
 
 def _measured(name: str, column: str, values: Collection[int]) -> Series:
@@ -80,6 +80,32 @@ def step_words(name: str, first: int, second: int) -> str:
     return "\n".join(lines)
 
 
+def together_words() -> str:
+    """How much longer than one waiting block two of them take on an SM: as predicted, and as recorded."""
+    one, two = w.SMS, 2 * w.SMS
+    said = predicted("waves_waiting", two) / predicted("waves_waiting", one)
+    table = recording("waves_waiting")
+    was = "not recorded yet"
+    if table is not None:
+        was = f"recorded {table.where(blocks=two).ms[0] / table.where(blocks=one).ms[0]:.2f}"
+    return f"two waiting blocks on an SM, over one: modelled {said:.2f}, {was}"
+
+
+def many_chart() -> Figure:
+    """Some 50 waves: the change against 50 whole ones in percent, predicted and recorded with quartiles."""
+    base = 50 * w.SMS
+    every = np.arange(49 * w.SMS, 51 * w.SMS + 1)
+    whole = predicted("waves_many", base)
+    line = [100 * (predicted("waves_many", int(n)) / whole - 1) for n in every]
+    series, table = [Series("modelled", every / w.SMS, line, where=DEFAULT)], recording("waves_many")
+    if table is not None:
+        whole = table.where(blocks=base).ms[0]
+        y, low, high = (100 * (table[name] / whole - 1) for name in ("median_ms", "low_ms", "high_ms"))
+        series.append(Series("recorded", table["blocks"] / w.SMS, y, "", DEFAULT, low, high))
+    title = "One wave more or less of 50" + (" (not recorded yet)" if table is None else "")
+    return draw_sweep(*series, xlabel="waves of 132", ylabel="change (%)", title=title, zero=False)
+
+
 def many_table() -> Table:
     """Some 50 waves: predicted change against 50 whole waves, and the recorded one with its quartiles."""
     base = 50 * w.SMS
@@ -95,7 +121,7 @@ def many_table() -> Table:
             here, whole = table.where(blocks=count), table.where(blocks=base).ms[0]
             row += [f"{here[name][0] / whole - 1:+.1%}" for name in ("median_ms", "low_ms", "high_ms")]
         rows.append([Cell(value) for value in row])
-    caption = NOT_RECORDED.format("waves_many") if table is None else f"recorded {table.caption}"
+    caption = NOT_RECORDED.format("waves_many") if table is None else table.caption
     return Table(header, rows, set(), f"change against {base:,} blocks; predicted (modelled); {caption}")
 
 
@@ -111,7 +137,10 @@ def cures_chart() -> Figure:
             low, high = rows["low_ms"], rows["high_ms"]
             series.append(Series("recorded", rows["tiles"], rows.ms, name, DEFAULT, low, high))
     title = "The same tiles, shared out in four ways" + (" (not recorded yet)" if table is None else "")
-    return draw_sweep(*series, xlabel="tiles", ylabel="time (ms)", title=title)
+    figure = draw_sweep(*series, xlabel="tiles", ylabel="time (ms)", title=title)
+    figure.axes[0].set_ylim(top=1.3 * figure.axes[0].get_ylim()[1])  # room for the legend
+    figure.axes[0].legend(frameon=False, fontsize=9, loc="upper left", ncols=2)
+    return figure
 
 
 def cures_table() -> Table:
@@ -129,11 +158,11 @@ def cures_table() -> Table:
     return Table(header, rows, {0}, caption)
 
 
-def gemm_chart() -> Figure | str:
-    """Recorded TFLOP/s of float16 products around 1792, by the alignment of their rows."""
+def gemm_chart() -> Figure | None:
+    """Recorded TFLOP/s of float16 products around 1792, by the alignment of their rows; None without any."""
     table = gemm()
     if table is None:
-        return NOT_RECORDED.format("waves_gemm")
+        return None
     packed = table.where(variant="packed")
     near = (packed["size"] >= min(w.ODD_SIZES)) & (packed["size"] <= max(w.ODD_SIZES))
     by = np.array([alignment(int(size)) for size in packed["size"]])
@@ -143,32 +172,58 @@ def gemm_chart() -> Figure | str:
     padded = table.where(variant="padded")
     series.append(_rates(padded, np.ones(len(padded), bool), "copied to padded rows, copies included"))
     title = "float16 products by cuBLAS: it is the alignment"
-    return draw_sweep(*series, xlabel="size", ylabel="TFLOP/s", title=title)
+    figure = draw_sweep(*series, xlabel="size", ylabel="TFLOP/s", title=title)
+    figure.axes[0].legend(frameon=False, fontsize=9, loc="center", bbox_to_anchor=(0.3, 0.66))
+    return figure
 
 
-def aligned_chart() -> Figure:
-    """Sizes that 64 divides: what waves predict for two tiles, beside the recorded rates."""
-    sizes = [size for size in w.EVEN_SIZES if size % 64 == 0]
+CHOICE = ((256, 128), (192, 192), (192, 128), (160, 128), (128, 128))  # tiles a library might have
+
+
+def cost(size: int, choice: tuple[tuple[int, int], ...]) -> float:
+    """Multiply-adds of the busiest SM with the best of several tiles: waves x elements of a tile x K."""
+    each = (len(waves(tiles(size, size, tile), w.SMS)) * tile[0] * tile[1] for tile in choice)
+    return float(min(each) * size)
+
+
+def fitted(sizes: np.ndarray, ms: np.ndarray, choice: tuple[tuple[int, int], ...]) -> tuple[float, float]:
+    """Milliseconds at the start and for each multiply-add of the busiest SM, by least squares."""
+    costs = np.array([cost(int(size), choice) for size in sizes])
+    rate, start = np.polyfit(costs, ms, 1)
+    return float(start), float(rate)
+
+
+def aligned_chart() -> Figure | None:
+    """Times of the sizes that 8 divides, and what waves make of them: one tile, or the best of five.
+
+    Two numbers of each line, a start and a rate, are fitted to the points. None where nothing was recorded.
+    """
     table = gemm()
-    best, series = 1.0, []
-    if table is not None:
-        packed = table.where(variant="packed")
-        keep = np.isin(packed["size"], sizes)
-        best = float(np.max(tflops(packed)[keep]))
-        series.append(_rates(packed, keep, "cuBLAS"))
-    for name in ("256 x 128", "128 x 128"):
-        shares = [_useful(size, TILES[name]) for size in sizes]
-        line = [best * share / max(shares) for share in shares]
-        series.append(Series("modelled", sizes, line, label=f"waves of tiles {name}", where=DEFAULT))
-    ylabel = "share of the best size" if table is None else "TFLOP/s"
-    title = "Aligned sizes only: the waves" + (" (not recorded yet)" if table is None else "")
-    return draw_sweep(*series, xlabel="size", ylabel=ylabel, title=title)
+    if table is None:
+        return None
+    packed = table.where(variant="packed")
+    keep = packed["size"] % w.ALIGNED == 0
+    x, y = packed["size"][keep], packed.ms[keep]
+    low, high = packed["low_ms"][keep], packed["high_ms"][keep]
+    series = [Series("recorded", x, y, "cuBLAS", DEFAULT, low, high)]
+    every = np.arange(x.min(), x.max() + 1, w.ALIGNED)
+    for name, choice in (("best of 5 tiles", CHOICE), ("256 x 128 alone", CHOICE[:1])):
+        start, rate = fitted(x, y, choice)
+        line = [start + rate * cost(int(size), choice) for size in every]
+        off = max(abs((start + rate * cost(int(n), choice)) / ms - 1) for n, ms in zip(x, y, strict=True))
+        label = f"waves, {name}, within {off:.0%}"
+        series.append(Series("modelled", every, line, label=label, where=DEFAULT))
+    return draw_sweep(*series, xlabel="size", ylabel="time (ms)", title="Aligned sizes only: waves")
 
 
-def _useful(size: int, tile: tuple[int, int]) -> float:
-    """The share of the SM time that goes into elements of the result: waves and half-empty tiles."""
-    count = tiles(size, size, tile)
-    return efficiency(count, w.SMS) * size * size / (count * tile[0] * tile[1])
+def plateau_words(small: int = 1792, large: int = 2048) -> str:
+    """How much more work the larger of two products is, and how much longer it was recorded to take."""
+    said = f"from {small} to {large}: {(large / small) ** 3:.2f} times the work"
+    table = gemm()
+    if table is None:
+        return f"{said}; {NOT_RECORDED.format('waves_gemm')}"
+    before, after = (table.where(variant="packed", size=size).ms[0] for size in (small, large))
+    return f"{said}, recorded: {after / before:.2f} times the time"
 
 
 def _rates(table: Recorded, keep: np.ndarray, label: str) -> Series:

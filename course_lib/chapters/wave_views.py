@@ -137,6 +137,9 @@ def _one_more(gpu: Gpu, label: str, fewer: int, more: int) -> list[Cell]:
 # -- matrix products of cuBLAS ----------------------------------------------------------
 
 
+EARLIER = {1792: 284, 1793: 75, 1794: 115}  # TFLOP/s of an H200, another run, with the host's part of a call
+
+
 def alignment(size: int) -> int:
     """Bytes, up to 16, that divide the distance between rows of `size` float16: what a load may rely on."""
     row = 2 * size
@@ -172,7 +175,7 @@ def gemm_table(sizes: Sequence[int] = wave_sweeps.ODD_SIZES) -> Table:
         if found is not None:
             row += [_rate_text(size, "packed"), _rate_text(size, "padded")]
         rows.append([Cell(value) for value in row])
-    caption = f"rates {found.caption}" if found else NOT_RECORDED.format("waves_gemm")
+    caption = f"rates {found.caption}" if found is not None else NOT_RECORDED.format("waves_gemm")
     return Table(header, rows, set(), f"tiles and waves modelled; {caption}")
 
 
@@ -195,6 +198,10 @@ def two_effects() -> str:
         f"modelled: {counts[0]} and {counts[1]} tiles are one wave each on 132 SMs: waves explain a factor "
         f"of {factor:g}"
     ]
+    earlier = ", ".join(f"{size} -> {value}" for size, value in EARLIER.items())
+    lines.append(
+        f"recorded in an earlier run, TFLOP/s: {earlier}: a factor of {EARLIER[1792] / EARLIER[1793]:.1f}"
+    )
     rates = {size: rate(size) for size in (1792, 1793, 1794, 1800)}
     if None in rates.values():
         return "\n".join([*lines, NOT_RECORDED.format("waves_gemm")])
