@@ -212,7 +212,7 @@ extern "C" __global__ void grad_q(float* dq, const float* dout, const float* out
                                   int nq, int nk, int d, int shift, float scale) {
     __shared__ __align__(16) float keys[BC][D], values[BC][D];
     int block = blockIdx.x * BR, i = block + threadIdx.x, end = min(nk, block + BR + shift);
-    float qi[D], gi[D], acc[D], s[BC], dp[BC], delta = 0.0f;
+    float qi[D], gi[D], acc[D], delta = 0.0f;
     load_rows(acc, keys, out, block, nq, d);
     load_rows(gi, keys, dout, block, nq, d);
     load_rows(qi, keys, q, block, nq, d);
@@ -222,11 +222,11 @@ extern "C" __global__ void grad_q(float* dq, const float* dout, const float* out
         load_tile(keys, k, first, nk, d);
         load_tile(values, v, first, nk, d);
         __syncthreads();
-        dots(s, qi, keys, scale);
-        dots(dp, gi, values, 1.0f);
-        UNROLL for (int j = 0; j < BC; ++j) {
+        for (int j = 0; j < BC; ++j) {
+            float score = 0.0f, dp = 0.0f;
+            UNROLL for (int c = 0; c < D; ++c) score += qi[c] * keys[j][c], dp += gi[c] * values[j][c];
             bool seen = first + j < nk && first + j <= i + shift;
-            float ds = seen ? scale * expf(s[j] - log_sum) * (dp[j] - delta) : 0.0f;
+            float ds = seen ? scale * expf(scale * score - log_sum) * (dp - delta) : 0.0f;
             UNROLL for (int c = 0; c < D; ++c) acc[c] += ds * keys[j][c];
         }
         __syncthreads();
