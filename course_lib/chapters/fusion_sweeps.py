@@ -14,6 +14,7 @@ from ..sweeps import LINEAR, Call, Point, Sweep, floats
 from . import fusion_calls as calls
 from . import fusion_kernels as k
 from . import fusion_persistent as persistent
+from . import fusion_row_calls as row_calls
 from . import fusion_rows as r
 
 COLUMNS = 8192  # of the matrices whose rows are normalised or added up
@@ -196,11 +197,11 @@ def _of_rows(made: Callable[[tuple[int, int]], list[Call]]) -> Callable[[int], l
 
 
 def _length_calls(n: int) -> list[Call]:
-    return calls.row_length(n, r.ROW_SUM_PARTS4)
+    return row_calls.row_length(n, r.ROW_SUM_PARTS4)
 
 
 def _matmul_calls(rows: int) -> list[Call]:
-    return calls.matmul(rows, DEPTH, WIDTH)
+    return row_calls.matmul(rows, DEPTH, WIDTH)
 
 
 SWEEPS: Sequence[Sweep] = (
@@ -209,11 +210,17 @@ SWEEPS: Sequence[Sweep] = (
     Sweep("fusion_steps", "floats", 1 << 26, steps, 1 << 14, LINEAR, calls.steps),
     Sweep("fusion_sigmoids", "floats", 1 << 26, sigmoids, 1 << 14, LINEAR, calls.sigmoids),
     Sweep("fusion_bits", "numbers", 1 << 26, bits, 1 << 14, LINEAR, calls.bits),
-    Sweep("fusion_softmax", "rows of 8192 floats", 8192, softmax, 16, LINEAR, _of_rows(calls.softmax)),
+    Sweep("fusion_softmax", "rows of 8192 floats", 8192, softmax, 16, LINEAR, _of_rows(row_calls.softmax)),
     Sweep(
-        "fusion_layer_norm", "rows of 8192 floats", 8192, layer_norm, 32, LINEAR, _of_rows(calls.layer_norm)
+        "fusion_layer_norm",
+        "rows of 8192 floats",
+        8192,
+        layer_norm,
+        32,
+        LINEAR,
+        _of_rows(row_calls.layer_norm),
     ),
-    Sweep("fusion_row_sum", "rows of 8192 floats", 8192, row_sum, 16, LINEAR, _of_rows(calls.row_sum)),
+    Sweep("fusion_row_sum", "rows of 8192 floats", 8192, row_sum, 16, LINEAR, _of_rows(row_calls.row_sum)),
     Sweep("fusion_row_length", "floats", 1 << 26, row_length, 1 << 21, LONGER, _length_calls),
     Sweep("fusion_matmul", "rows of A", 1 << 18, matmul, 128, LINEAR, _matmul_calls),
 )

@@ -35,7 +35,7 @@ def times(name: str) -> Table:
         time = modelled[index] if index < len(modelled) else None
         shown.append([_label(row), *_recorded_cells(found, recorded), *_modelled_cells(found, time)])
     header = ["launch", f"recorded ms, {DEFAULT}", "TB/s", "of the copy", "against separate"]
-    header += [f"modelled ms, {DEFAULT}", "modelled / recorded", "model: limited by"]
+    header += [f"modelled ms, {DEFAULT}", "modelled / recorded", "limited by"]
     if on_gpu():
         header.append(f"measured ms, {device().name}")
         shown = [[*cells, ms] for cells, ms in zip(shown, _measured(chosen, rows), strict=True)]
@@ -73,7 +73,7 @@ def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _label(row: Point | Call) -> str:
-    words = [str(row.columns["variant"])]
+    words = [str(row.columns["variant"]).removeprefix("fused ")]
     return ", ".join([*words, *(f"{k} {v}" for k, v in row.columns.items() if k != "variant" and v)])
 
 
@@ -84,7 +84,7 @@ def _recorded_cells(found: Mapping[str, Any] | None, recorded: Mapping[tuple, Ma
     copies = [row for key, row in recorded.items() if key[0] == COPY]
     apart = [row for key, row in recorded.items() if key[0] == SEPARATE]
     share = f"{_rate(found) / _rate(copies[0]):.0%}" if copies else ""
-    gain = f"{apart[0]['median_ms'] / found['median_ms']:.2f}x" if apart else ""
+    gain = f"{apart[0]['median_ms'] / found['median_ms']:.2f}x" if apart and found["variant"] != COPY else ""
     return [f"{found['median_ms']:.4g}", f"{_rate(found):.2f}", share, gain]
 
 
