@@ -106,7 +106,7 @@ class Chunk:
         return join(chosen, *self.live(chosen[0], chosen[0].pc))
 
     def _order(self, fragment: Fragment) -> tuple:
-        """Sort key: fragments that wait for the rest of their warp come last, then the place of their block."""
+        """Sort key: fragments that wait for the rest of their warp come last, then their block decides."""
         ranks = self.program.ranks
         callers = (ranks[frame.following - 1] for frame in fragment.frames)
         return (self._waits_for_warp(fragment), *callers, ranks[fragment.pc])

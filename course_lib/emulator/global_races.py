@@ -41,7 +41,7 @@ MOST_WORDS = 1 << 23
 class Held:
     """An access that may be looked at later: bytes `low` .. `high` of its region, by some lanes.
 
-    `place` is equal for two accesses in which each thread touches the same bytes.
+    `index`: what `words` needs of the address once that is dropped, in words from `low`.
     """
 
     kind: str
