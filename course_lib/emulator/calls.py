@@ -27,7 +27,11 @@ def lower_parameters(functions: list[Function]) -> None:
             place = places[function.name][memory.base.name]  # type: ignore[union-attr]
             grains[place] = min(grains.get(place, 8), SIZES[item.opcode.split(".")[-1]])
     for function in functions:
-        _lower(function, places[function.name], grains)
+        _replace_accesses(function, places[function.name], grains)
+    for function in functions:
+        _declare_results(function, {other.name: other for other in functions})
+    for function in functions:
+        function.body = [_with_registers(function, item) for item in function.body]
 
 
 def _places(function: Function, functions: list[Function]) -> dict[str, Place]:
@@ -66,7 +70,7 @@ def _accesses(function: Function, places: dict[str, Place]) -> Iterator[tuple[In
                 yield item, memory
 
 
-def _lower(function: Function, places: dict[str, Place], grains: dict[Place, int]) -> None:
+def _replace_accesses(function: Function, places: dict[str, Place], grains: dict[Place, int]) -> None:
     moves = {
         id(item): _moves(function, item, memory, grains[places[memory.base.name]])  # type: ignore[union-attr]
         for item, memory in _accesses(function, places)
@@ -74,7 +78,19 @@ def _lower(function: Function, places: dict[str, Place], grains: dict[Place, int
     body: list[Instruction | Label] = []
     for item in function.body:
         body += moves.get(id(item), [item])
-    function.body = [_with_registers(function, item) for item in body]
+    function.body = body
+
+
+def _declare_results(function: Function, functions: dict[str, Function]) -> None:
+    """Parts of a result that the caller reads and the callee never sets (padding, say) exist there too."""
+    for item in function.body:
+        called = functions.get(callee(item)) if isinstance(item, Instruction) else None
+        if called is None or family(item.opcode) != "call":
+            continue
+        for variable, declared in zip(_variables(item)[0], called.returns, strict=False):
+            for register in _registers(function, [variable]).items:
+                inside = f"{declared.name}@{register.name.rpartition('@')[2]}"
+                called.registers.setdefault(inside, function.registers[register.name])
 
 
 def _moves(function: Function, item: Instruction, memory: Mem, grain: int) -> list[Instruction]:

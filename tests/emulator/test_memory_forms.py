@@ -223,6 +223,15 @@ def test_a_lookup_table_in_constant_memory_counts_no_global_access() -> None:
     assert counted["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"] == 1
 
 
+def test_one_request_for_lanes_that_read_different_arrays() -> None:
+    """As hardware counts: a request is a warp's instruction, whatever its lanes point to."""
+    made = kernel("int i = threadIdx.x; const int *p = (i & 1) ? a : b; out[i] = p[i];",
+                  "int *out, const int *a, const int *b")  # fmt: skip
+    counted = profile(made, (2,), (64,), (ints(128), ints(128), ints(128)))
+    assert counted["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"] == 4
+    assert counted["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == 4 * 2 * 4
+
+
 # -- shared memory -----------------------------------------------------------------
 
 
