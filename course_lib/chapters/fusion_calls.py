@@ -1,6 +1,6 @@
 """Chapter 05, fusion: how CuPy and PyTorch do the same, timed beside the chapter's kernels.
 
-Here are the point-wise ones, in `fusion_row_calls` the others. Each function gives the calls of one sweep, the
+Here are the point-wise ones, in `fusion_row_calls` the others. Each function gives the calls of a sweep, the
 device's copy first. "separate CuPy" is the plain expression, "cupy.fuse" the same with its point-wise steps
 joined (reductions and products stay apart), "PyTorch" one call of that library.
 """
