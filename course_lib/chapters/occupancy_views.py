@@ -6,6 +6,7 @@ from functools import cache
 from math import prod
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from .. import backend, standin
@@ -23,6 +24,7 @@ from ..sweeps import Point, sweep
 from ..timing import benchmark
 from .occupancy import ROUNDS, SHARED_LOADS, resident, rounds_per_warp
 from .occupancy_picture import sm_picture
+from .occupancy_sweeps import COUNT
 
 FFMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
 SPILLED = re.compile(r"\b(STL|LDL)\b")  # machine instructions that store to and load from local memory
@@ -91,7 +93,7 @@ def built(kernels: Mapping[str, Any], threads: int) -> Table:
         facts = (emulated.num_regs, emulated.local_size_bytes, spilled, found.warps, f"{found.fraction:.1%}")
         rows.append([Cell(text) for text in (name, *facts)])
     header = ["built", "registers", "local bytes", "local loads and stores", "warps of 64", "occupancy"]
-    return Table(header, rows, {0}, "counted in the machine code for an H200; per thread")
+    return Table(header, rows, {0}, "counted in the machine code for an H200; bytes per thread")
 
 
 # -- times -------------------------------------------------------------------------
@@ -161,12 +163,18 @@ def spill_verdict() -> str:
         return "occupancy_spills: not recorded yet"
     rows = list(table.rows())
     free, best = rows[0], min(rows, key=lambda row: row["median_ms"])
-    last = rows[-1]
-    won = "no cap pays" if best is free else f"{best['blocks']} blocks are the best"
-    return (
-        f"recorded on {table.gpu}: {won}; {free['median_ms']:.3g} ms with {free['registers']} registers, "
-        f"{last['median_ms']:.3g} ms with {last['registers']} and {last['local_bytes']} bytes of local memory"
+    gain = free["median_ms"] / best["median_ms"]
+    won = (
+        "no cap pays"
+        if best is free
+        else f"with {best['blocks']} blocks it is {gain:.3g} times as fast as with 1"
     )
+    lost = [
+        f"with {row['blocks']} it takes {row['median_ms'] / free['median_ms']:.2g} times as long"
+        for row in rows
+        if row["median_ms"] > 1.05 * free["median_ms"]
+    ]
+    return f"recorded on {table.gpu}: {'; '.join((won, *lost))}"
 
 
 def _times(
@@ -180,6 +188,9 @@ def _times(
         columns["limited by"] = [time.limiter for time in modelled]
     if table:
         columns["recorded ms, H200"] = [f"{ms:.4g}" for ms in table.ms]
+        if modelled:
+            ratios = [time.ms / ms for time, ms in zip(modelled, table.ms, strict=True)]
+            columns["modelled / recorded"] = [f"{ratio:.2f}" for ratio in ratios]
         columns["recorded TFLOP/s"] = [f"{rate:.3g}" for rate in table["flops"] / table.ms / 1e9]
     if _on_gpu():
         columns["measured ms, here"] = [f"{measured(point).ms:.4g}" for point in points]
@@ -206,8 +217,43 @@ def load_times() -> Figure:
             times = [measured(points[i]) for i in rows]
             ends = {"low": [t.low_ms for t in times], "high": [t.high_ms for t in times]}
             series.append(Series("measured", warps, [t.ms for t in times], label, "here", **ends))
-    title = "1 GB added up, 64 floats a thread" + ("" if table else " (not recorded yet)")
-    return draw_sweep(*series, xlabel="resident warps per SM", ylabel="time (ms)", title=title, log="xy")
+    title = "1 GB added up, 64 floats a thread"
+    if table is None:
+        title += " (not recorded yet)"
+    else:
+        ratio = np.array([time.ms for time in modelled]) / table.ms
+        title += f" (modelled / recorded: {ratio.min():.2f} to {ratio.max():.2f})"
+    figure = draw_sweep(*series, xlabel="resident warps per SM", ylabel="time (ms)", title=title, log="xy")
+    figure.axes[0].set_ylim(top=16)  # room for the legend
+    figure.axes[0].legend(frameon=False, fontsize=8, ncol=4, columnspacing=1.2, loc="upper right")
+    return figure
+
+
+def load_rates() -> Table:
+    """What Little's law makes of the recorded loads: KB under way on an SM, the rate, the time of a round."""
+    chosen, table = sweep("occupancy_loads"), recording("occupancy_loads")
+    header = ["warps", "loads each", "KB under way", "GB/s", "µs a round", "share of the best rate"]
+    if table is None:
+        return Table(header, [], set(), "occupancy_loads: not recorded yet")
+    found, rows = find_gpu(DEFAULT), []
+    launch = (found.measured.launch_us or 0) if found.measured else 0
+    best = table.bandwidth.max()
+    for point, ms, rate in zip(chosen.points(chosen.size), table.ms, table.bandwidth, strict=True):
+        warps, loads = int(point.columns["warps"]), int(point.columns["loads"])
+        if warps not in (8, 32, 64):
+            continue
+        waves = prod(point.grid) / found.sms / (warps / 2)
+        each = (1e3 * ms - launch) / waves / (COUNT / loads)
+        facts = (
+            warps,
+            loads,
+            f"{warps * loads / 8:.0f}",
+            f"{rate:,.0f}",
+            f"{each:.2f}",
+            f"{rate / best:.0%}",
+        )
+        rows.append([Cell(text) for text in facts])
+    return Table(header, rows, set(), f"recorded on {table.gpu}, 8 to 64 warps on an SM")
 
 
 def faster_at_lower_occupancy() -> str:
