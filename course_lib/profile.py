@@ -130,10 +130,8 @@ def as_emulated(kernel: Any) -> RawKernel:
 def _widths(kernel: RawKernel, program: Program) -> dict[int, int]:
     if not may_merge(program):
         return {}
-    from .emulator.sass import sass_lines
-
     try:
-        return sass_widths(program, sass_lines(kernel.compiled.cubin, kernel.name))
+        return sass_widths(program, kernel.compiled.sass_lines(kernel.name))
     except errors.UnsupportedError:  # no nvdisasm for this platform: the PTX is counted as it stands
         return {}
 

@@ -76,11 +76,9 @@ def _sass_counts(kernel: Any) -> tuple[int | str, int | str]:
 
 def around_branch(kernel: Any, line: int) -> str:
     """The SASS of one CUDA source line of a kernel, without addresses; a sentence where there is none."""
-    from ..emulator.sass import sass_lines
-
     emulated = as_emulated(kernel)
     try:
-        found = sass_lines(emulated.compiled.cubin, emulated.name)
+        found = emulated.compiled.sass_lines(emulated.name)
     except UnsupportedError as error:
         return str(error)
     return "\n".join(one.text for one in found if one.source_line == line)

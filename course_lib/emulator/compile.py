@@ -16,9 +16,10 @@ from . import stored, toolkit
 from .cubin import Resources, resources
 from .errors import CompileError, UnsupportedError
 from .hints import hints
+from .sass import SassLine, sass, sass_lines, with_lines
+from .toolkit import FILE_NAME
 
 ARCHITECTURE = "sm_90"
-FILE_NAME = "kernel.cu"
 STORED_ONLY = "COURSE_STORED_PTX"  # set to 1: behave as on a machine without NVRTC
 
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
@@ -40,6 +41,7 @@ class Compiled:
     name_expressions: tuple[str, ...] = ()
     log: str = ""
     stored_resources: Mapping[str, Resources] = field(default_factory=dict)
+    stored_sass: Mapping[str, tuple[str, list]] = field(default_factory=dict)
 
     @property
     def entries(self) -> list[str]:
@@ -51,6 +53,18 @@ class Compiled:
         if entry in self.stored_resources:
             return self.stored_resources[entry]
         return resources(self.cubin, entry)
+
+    def sass(self, entry: str) -> str:
+        """Machine code of one kernel as text. Raises UnsupportedError where there is no nvdisasm."""
+        if entry in self.stored_sass:
+            return self.stored_sass[entry][0]
+        return sass(self.cubin, entry)
+
+    def sass_lines(self, entry: str) -> tuple[SassLine, ...]:
+        """Instructions of one kernel with their CUDA and PTX lines; raises as `sass`."""
+        if entry in self.stored_sass:
+            return with_lines(*self.stored_sass[entry])
+        return sass_lines(self.cubin, entry)
 
 
 def compile_source(
@@ -104,7 +118,8 @@ def _load_stored(source: str, options: tuple[str, ...], name_expressions: tuple[
         )
     known = {name: Resources(**numbers) for name, numbers in entry["resources"].items()}
     lowered = MappingProxyType(entry["lowered"])
-    return Compiled(source, options, entry["ptx"], b"", lowered, name_expressions, "", known)
+    listings = {name: (text, entry["lines"][name]) for name, text in entry["sass"].items()}
+    return Compiled(source, options, entry["ptx"], b"", lowered, name_expressions, "", known, listings)
 
 
 @lru_cache(maxsize=512)

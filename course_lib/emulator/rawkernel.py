@@ -159,9 +159,7 @@ class RawKernel:
     @property
     def sass(self) -> str:
         """Machine code of this kernel for sm_90, disassembled."""
-        from .sass import sass
-
-        return sass(self.compiled.cubin, self.name)
+        return self.compiled.sass(self.name)
 
     @property
     def num_regs(self) -> int:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import toolkit
-from .compile import FILE_NAME
 from .cubin import kernels, symbol_number
 from .errors import EmulatorError, UnsupportedError
+from .toolkit import FILE_NAME
 
 _INSTRUCTION = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
+_INSTRUCTION_SHOWN = re.compile(r"/\*([0-9a-f]{4,})\*/  (.*)")  # as `sass` writes one
 _SOURCE = re.compile(rf'"[^"]*?{re.escape(FILE_NAME)}", line (\d+)')
 _FUNCTION = re.compile(r"[$\w]+:")
 _PTX = re.compile(r'"\.nv_debug_ptx_txt", line (\d+)')
@@ -66,6 +67,14 @@ def sass_lines(cubin: bytes, kernel: str) -> tuple[SassLine, ...]:
         ptx_line = int(ptx.group(1)) if ptx else ptx_line
         found.append(SassLine(int(instruction.group(1), 16), instruction.group(2), source_line, ptx_line))
     return tuple(found)
+
+
+def with_lines(text: str, lines: list) -> tuple[SassLine, ...]:
+    """What `sass_lines` gives, from the text of `sass` and its (CUDA line, PTX line) pairs."""
+    found = _INSTRUCTION_SHOWN.findall(text)
+    return tuple(
+        SassLine(int(address, 16), shown, *pair) for (address, shown), pair in zip(found, lines, strict=True)
+    )
 
 
 def _listing(cubin: bytes, kernel: str) -> list[str]:

@@ -47,6 +47,8 @@ def save(compiled: "Compiled", folder: Path = FOLDER) -> Path:
         "lowered": dict(compiled.lowered),
         "resources": {entry: compiled.resources(entry).as_dict() for entry in compiled.entries},
         "ptx": compiled.ptx,
+        "sass": {entry: compiled.sass(entry) for entry in compiled.entries},
+        "lines": {entry: [(r[2], r[3]) for r in compiled.sass_lines(entry)] for entry in compiled.entries},
     }
     path = folder / f"{name[:24]}.json"
     path.write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")

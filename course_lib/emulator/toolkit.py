@@ -10,6 +10,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+FILE_NAME = "kernel.cu"  # what the compiler calls the learner's source
+
 _TOOL_WHEELS = {"nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 _HEADER_WHEELS = {"crt": "nvidia-cuda-crt", "cccl": "nvidia-cuda-cccl", "runtime": "nvidia-cuda-runtime"}
 
