@@ -97,7 +97,8 @@ class Program:
     def access_kind(self, site: int) -> str:
         """ "load", "store", "copy" or "atomic"."""
         family, operation, *_ = self.opcode(site).split(".")
-        names = {"ld": "load", "ldu": "load", "st": "store", "ldmatrix": "load", "stmatrix": "store", "cp": "copy"}
+        names = {"ld": "load", "ldu": "load", "ldmatrix": "load", "st": "store", "stmatrix": "store"}
+        names["cp"] = "copy"
         return operation if family == "wmma" else names.get(family, "atomic")
 
     def barrier_line(self, pc: int) -> int:

@@ -1,8 +1,8 @@
 """The order in which blocks of a program should run, so that lanes that took different ways meet again.
 
-The compiler's layout will not do: it may put the place where two sides of a branch meet above one of them
-(it does when it turns a loop round). A block here comes after every block that leads to it, loops apart, and
-after all blocks of a loop it does not belong to. So lanes wait at the end of a branch for the longer side, and
+The compiler's layout will not do: it may put the place where two sides of a branch meet above one of them,
+as it does when it turns a loop round. A block here comes after every block that leads to it, loops apart,
+and after all blocks of a loop it does not belong to. So lanes wait at the end of a branch for the longer side, and
 after a loop for its last lane, as they do on a GPU.
 """
 
