@@ -17,7 +17,7 @@ from ..report import Cell, Table
 from . import flash_model as model
 from . import flash_sweeps as sweeps
 from .bank_views import measured
-from .flash_attention import LD_SECTORS, attention64
+from .flash_attention import LD_SECTORS
 from .flash_picture import sweep_picture
 
 STORED = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
@@ -42,91 +42,6 @@ class Note(str):
     """A sentence that a notebook shows without quotes."""
 
     __repr__ = str.__str__
-
-
-# -- launches ----------------------------------------------------------------------
-
-
-def rows(cp: Any, n: int, d: int = 32, seed: int = 0) -> Any:
-    """n rows of d normally distributed floats."""
-    return cp.asarray(np.random.default_rng(seed).normal(0, 1, (n, d)).astype(np.float32))
-
-
-def launch(cp: Any, q: Any, k: Any, v: Any, shift: int | None = None, queries: int = 64) -> tuple:
-    """Grid, block and arguments of the kernel `flash` for one head: q is (nq, d), k and v are (nk, d).
-
-    The output is the first argument, filled with NaN before. Query i sees key j <= i + shift; None: all.
-    """
-    (nq, d), nk = q.shape, len(k)
-    out, lse = cp.full((nq, d), cp.nan, cp.float32), cp.full(nq, cp.nan, cp.float32)
-    numbers = (nq, nk, d, nk if shift is None else shift)
-    args = (out, lse, q, k, v, *map(np.int32, numbers), np.float32(d**-0.5))
-    return (-(-nq // queries), 1), (queries,), args
-
-
-def naive_launches(cp: Any, kernels: tuple, q: Any, k: Any, v: Any) -> dict[str, tuple]:
-    """Kernel, grid, block and arguments of `scores`, `softmax` and `apply` for one head without a mask.
-
-    In blocks of 64 queries. The output is the first argument of the last.
-    """
-    scores, softmax, apply = kernels
-    (nq, d), nk = q.shape, len(k)
-    s, grid, numbers = cp.zeros((nk, nq), cp.float32), (-(-nq // 64), 1), tuple(map(np.int32, (nq, nk, d)))
-    masked = (np.int32(nk), np.float32(d**-0.5))
-    return {
-        "scores": (scores, grid, (64,), (s, q, k, *numbers, *masked)),
-        "softmax": (softmax, (-(-nq // 32), 1), (32, 8), (s, *numbers[:2])),
-        "apply": (apply, grid, (64,), (cp.zeros((nq, d), cp.float32), s, v, *numbers)),
-    }
-
-
-def run(launches: Mapping[str, tuple]) -> Any:
-    """Make the launches of `naive_launches` in order; the output of the last."""
-    for kernel, grid, block, args in launches.values():
-        kernel(grid, block, args)
-    return args[0]
-
-
-def error(out: Any, q: Any, k: Any, v: Any, shift: int | None = None) -> float:
-    """Largest difference from attention in float64."""
-    return float(abs(_host(out) - attention64(*map(_host, (q, k, v)), shift)).max())
-
-
-def flash_error(cp: Any, kernel: Any, nq: int, nk: int, shift: int | None = None, **sizes: int) -> float:
-    """Largest error of a flash kernel on random rows; `d` (32) and `queries` of a block (64) may be given."""
-    d = sizes.get("d", 32)
-    given = [rows(cp, n, d, seed) for seed, n in enumerate((nq, nk, nk))]
-    grid, block, args = launch(cp, *given, shift, sizes.get("queries", 64))
-    kernel(grid, block, args)
-    return error(args[0], *given, shift)
-
-
-def logits_error(cp: Any, kernel: Any, around: float, nq: int = 33, nk: int = 64) -> float:
-    """Largest error where all scores lie near `around`."""
-    q, k, v = (rows(cp, n, seed=seed) for seed, n in enumerate((nq, nk, nk)))
-    q[:, 0], k[:, 0] = abs(around) * 32**0.5, np.sign(around)
-    grid, block, args = launch(cp, q, k, v)
-    kernel(grid, block, args)
-    return error(args[0], q, k, v)
-
-
-def grad_error(cp: Any, flash: Any, grad_q: Any, n: int = 70) -> float:
-    """Largest error of the gradient of Q, causal, over its largest element; the reference is in float64."""
-    q, k, v, dout = (rows(cp, n, seed=seed) for seed in range(4))
-    grid, block, args = launch(cp, q, k, v, shift=0)
-    flash(grid, block, args)
-    dq = cp.full((n, 32), cp.nan, cp.float32)
-    grad_q(grid, block, (dq, dout, *args))
-    q, k, v, dout = (_host(a).astype(float) for a in (q, k, v, dout))
-    eye = np.eye(n)
-    p = attention64(q, k, eye, shift=0)  # the weights themselves: what mixes the unit vectors
-    dp = dout @ v.T
-    expected = 32**-0.5 * (p * (dp - (p * dp).sum(axis=1, keepdims=True))) @ k
-    return float(abs(_host(dq) - expected).max() / abs(expected).max())
-
-
-def _host(array: Any) -> np.ndarray:
-    return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
 # -- sliders -----------------------------------------------------------------------
@@ -245,6 +160,24 @@ def attention_times(gpu: str = DEFAULT) -> Table | Note:
     return Table(header, rows, set(), f"milliseconds, 64 floats a row; {table.caption}")
 
 
+def model_error(gpu: str = DEFAULT) -> Note:
+    """How far modelled times are from recorded ones, kernel by kernel, and what that does to the gain."""
+    found = model.agreement(gpu)
+    if found is None:
+        return Note(f"Not recorded on the {gpu} yet.")
+    names = [label.split(" sequence")[0].removeprefix("variant=") for label in found.labels]
+    lines = []
+    for name in dict.fromkeys(names):
+        ratio = [r for n, r in zip(names, found.ratio, strict=True) if n == name]
+        lines.append(f"{name} {min(ratio):.2f} to {max(ratio):.2f}")
+    gains = []
+    for times in (found.modelled_ms, found.recorded_ms):
+        longest = dict(zip(names, times, strict=True))  # the last of each name: the longest sequence
+        gains.append(sum(longest[n] for n in model.NAIVE) / longest["flash"])
+    pairs = f"three kernels / flash, longest sequence: modelled {gains[0]:.2f}, recorded {gains[1]:.2f}"
+    return Note(f"modelled / recorded: {', '.join(lines)}\n{pairs}")
+
+
 def time_chart(gpu: str = DEFAULT) -> Figure:
     """Time over the sequence, heads x tokens the same: modelled and, where there is a table, recorded."""
     table, series = recording("flash_attention", gpu), []
@@ -271,11 +204,9 @@ def tile_times(gpu: str = DEFAULT) -> Table | Note:
     for row in table.rows():
         s, queries = int(row["sequence"]), int(row["queries"])
         bytes_ = sum(model.asked_bytes(s, sweeps.WIDTH, queries)["flash"].values()) * 8
-        compiled = sweeps.built(sweeps.k.FLASH, queries, int(row["keys"])).compile(_standin())
-        found = occupancy(queries, compiled.num_regs, compiled.shared_size_bytes, gpu)
-        cells = (queries, row["keys"], f"{bytes_ / 2**20:,.0f}", compiled.num_regs, found.warps)
+        cells = (queries, row["keys"], f"{bytes_ / 2**20:,.0f}")
         rows.append([Cell(c) for c in (*cells, f"{row['median_ms']:.3f}")])
-    header = ["queries", "keys", "MiB asked", "registers", "warps per SM", "recorded ms"]
+    header = ["queries", "keys", "MiB asked", "recorded ms"]
     return Table(header, rows, set(), f"8 heads, 64 floats a row; {table.caption}")
 
 
@@ -287,9 +218,3 @@ def measured_attention(s: int = 4096) -> str:
         return "No GPU here, so nothing is measured."
     points = [p for p in sweeps.attention(sweeps.SWEEPS[0].size) if p.columns["sequence"] == s]
     return "\n".join(f"{point.columns['variant']}: {measured(point)}" for point in points)
-
-
-def _standin() -> Any:
-    from .. import standin
-
-    return standin
