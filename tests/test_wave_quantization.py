@@ -181,6 +181,7 @@ def test_tables_and_charts_without_a_recording(monkeypatch):
     assert times.aligned_chart() is None
     assert times.many_chart().axes
     assert "modelled 1.00, not recorded yet" in times.together_words()
+    assert times.model_words().count("not recorded yet") == 2
     assert times.cures_chart().axes
     assert "not recorded yet" in times.step_chart("waves_filling", "x").axes[0].get_title()
 
@@ -211,6 +212,7 @@ def test_tables_and_charts_with_one(monkeypatch, tmp_path):
     assert "rate falls by a factor of 1.0" in views.two_effects()
     assert "padded rows" in repr(views.gemm_table())
     assert "modelled 1.00, recorded 1.00" in times.together_words()
+    assert times.model_words().count("modelled / recorded") == 2
     for figure in (times.gemm_chart(), times.aligned_chart(), times.cures_chart(), times.many_chart()):
         assert len(figure.axes[0].lines) > 1
     assert "1.000" in repr(times.cures_table())

@@ -47,7 +47,9 @@ def _launch_split_rows(rows: int, columns: int) -> Launch:
 def _picture_split_rows() -> Figure:
     whole = [Turn(place, 0, 1, 0) for place in range(3)]
     parts = hardware_order([1 / 8] * 24, 24)
-    return gantt({"a block a row": whole, "8 blocks a row": parts}, 24, "3 rows on 24 SMs", unit=ROWS)
+    return gantt(
+        {"a block a row": whole, "8 blocks a row": parts}, 24, "3 rows on 24 SMs, modelled", unit=ROWS
+    )
 
 
 SPLIT_ROWS = (
@@ -103,7 +105,7 @@ def _even_rows(a: np.ndarray, blocks: int) -> np.ndarray:
 
 def _picture_even_rows() -> Figure:
     both = {"whole rows": fixed_order([1] * 7, 6), "equal shares": equal_shares(7, 6)}
-    return gantt(both, 6, "7 rows for 6 blocks that stay", unit=ROWS, place="block")
+    return gantt(both, 6, "7 rows for 6 blocks that stay, modelled", unit=ROWS, place="block")
 
 
 EVEN_ROWS = (
@@ -169,7 +171,7 @@ def _launch_next_job(jobs: int) -> Launch:
 def _picture_next_job() -> Figure:
     costs = [1, 6, 2, 7, 1, 8, 2, 6, 1, 7, 1, 8]
     both = {"every 4th job": fixed_order(costs, 4), "the next job": hardware_order(costs, 4)}
-    return gantt(both, 4, "12 jobs for 4 blocks that stay", place="block")
+    return gantt(both, 4, "12 jobs for 4 blocks that stay, modelled", place="block")
 
 
 NEXT_JOB = (

@@ -47,10 +47,10 @@ def gantt(
     hatched; an idle place is grey.
     """
     height = 1.75 if places > 12 else 1.35
-    figure = new_figure(9.0, 1.2 + (height + 0.3) * len(plans))
+    figure = new_figure(9.0, 0.95 + (height + 0.3) * len(plans))
     whole, longest = figure.get_size_inches()[1], max(finish(turns) for turns in plans.values())
     for row, (name, turns) in enumerate(plans.items()):
-        bottom = (whole - 0.4 - (height + 0.3) * (row + 1)) / whole
+        bottom = (whole - 0.15 - (height + 0.3) * (row + 1)) / whole
         axes = clean(figure.add_axes((0.08, bottom, 0.9, height / whole)))
         _draw(axes, turns, places)
         axes.set_xlim(0, longest)

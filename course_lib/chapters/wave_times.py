@@ -15,7 +15,7 @@ from ..report import Cell, Table
 from ..sweeps import sweep
 from ..timing import flusher
 from . import wave_sweeps as w
-from .wave_views import NOT_RECORDED, alignment, gemm, tflops
+from .wave_views import NOT_RECORDED, alignment, gemm, modelled_tiles, tflops
 from .waves import predicted_cure_ms, predicted_ms, tiles, waves
 
 # sweep -> chains, threads and resident blocks of its kernel
@@ -91,6 +91,18 @@ def together_words() -> str:
     return f"two waiting blocks on an SM, over one: modelled {said:.2f}, {was}"
 
 
+def model_words() -> str:
+    """The course's general model over the record, for one block an SM of each kind."""
+    lines = []
+    for kind in ("waiting", "filling"):
+        table, ms = recording(f"waves_{kind}"), modelled_tiles(w.SMS, kind=kind)
+        was = "not recorded yet"
+        if table is not None:
+            was = f"modelled / recorded {ms / table.where(blocks=w.SMS).ms[0]:.2f}"
+        lines.append(f"the course's model, {w.SMS} {kind} blocks: {ms:.3f} ms modelled, {was}")
+    return "\n".join(lines)
+
+
 def many_chart() -> Figure:
     """Some 50 waves: the change against 50 whole ones in percent, predicted and recorded with quartiles."""
     base = 50 * w.SMS
@@ -146,8 +158,8 @@ def cures_chart() -> Figure:
 def cures_table() -> Table:
     """Time of each way at 132, 133 and 264 tiles: predicted, and recorded if it was."""
     table, counts = recording("waves_cures"), (132, 133, 160, 264)
-    header = ["way", *(f"{n} tiles, modelled ms" for n in counts)]
-    header += [] if table is None else [f"{n} tiles, recorded ms" for n in counts]
+    header = ["way", *(f"{n}, modelled" for n in counts)]
+    header += [] if table is None else [f"{n}, recorded" for n in counts]
     rows = []
     for name in w.CURES:
         row = [name, *(f"{predicted_cure_ms(name, n, w.RECORDED_UNITS, w.PARTS):.3f}" for n in counts)]
@@ -155,7 +167,7 @@ def cures_table() -> Table:
             row += [f"{table.where(variant=name, tiles=n).ms[0]:.3f}" for n in counts]
         rows.append([Cell(value) for value in row])
     caption = NOT_RECORDED.format("waves_cures") if table is None else table.caption
-    return Table(header, rows, {0}, caption)
+    return Table(header, rows, {0}, f"milliseconds for so many tiles; {caption}")
 
 
 def gemm_chart() -> Figure | None:

@@ -102,18 +102,18 @@ def show_cures(count: int, sms: int, title: str = "") -> Figure:
 
 
 @cache
-def _one_tile() -> dict[str, float]:
-    """Counts of one block of `waves_filling`, with 2 units."""
+def _one_tile(kind: str) -> dict[str, float]:
+    """Counts of one block of `wave_sweeps.filling` or `wave_sweeps.waiting`, with 2 units."""
     from .. import standin
 
-    point = wave_sweeps.filling(2)[0]
-    arguments = wave_sweeps.arguments(1, wave_sweeps.FILLING, 2)(standin)
+    point = {"filling": wave_sweeps.filling, "waiting": wave_sweeps.waiting}[kind](2)[0]
+    arguments = wave_sweeps.arguments(1, point.block[0], 2)(standin)
     return dict(profile(point.kernel.compile(standin), (1,), point.block, arguments))
 
 
-def modelled_tiles(blocks: int, gpu: str | Gpu = DEFAULT) -> float:
-    """Milliseconds of `blocks` blocks of the recorded kernel that fills its SM, by the course's model."""
-    counts = scaled(_one_tile(), blocks * wave_sweeps.RECORDED_UNITS / 2, blocks, blocks)
+def modelled_tiles(blocks: int, gpu: str | Gpu = DEFAULT, kind: str = "filling") -> float:
+    """Milliseconds of `blocks` blocks of a recorded kernel, "filling" or "waiting", by the course's model."""
+    counts = scaled(_one_tile(kind), blocks * wave_sweeps.RECORDED_UNITS / 2, blocks, blocks)
     return modelled_time(counts, gpu, cold=False).ms
 
 
@@ -137,7 +137,7 @@ def _one_more(gpu: Gpu, label: str, fewer: int, more: int) -> list[Cell]:
 # -- matrix products of cuBLAS ----------------------------------------------------------
 
 
-EARLIER = {1792: 284, 1793: 75, 1794: 115}  # TFLOP/s of an H200, another run, with the host's part of a call
+EARLIER = {1792: 284, 1793: 75, 1794: 115}  # TFLOP/s of an H200, as first measured
 
 
 def alignment(size: int) -> int:
