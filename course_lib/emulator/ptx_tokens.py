@@ -57,7 +57,9 @@ def _line_tokens(line: str, number: int) -> list[Token]:
         match = _TOKEN.match(line, at)
         if match is None:
             raise UnsupportedError(f"PTX line {number}: cannot read {line[at:].strip()!r}")
-        found.append(Token(match.lastgroup or "", match.group(match.lastgroup or 0), number))
+        kind, text = match.lastgroup or "", match.group(match.lastgroup or 0)
+        parts = re.findall(r"\.[^.]+", text) if text[0] == "." else [text]  # `.reg.b32` is `.reg .b32`
+        found += [Token(kind, part, number) for part in parts]
         at = match.end()
     return found
 

@@ -106,6 +106,14 @@ def test_names_without_percent() -> None:
     np.testing.assert_array_equal(run_ptx(body, uints()), np.where(2 * lanes > 10, 2 * lanes, lanes))
 
 
+def test_directives_without_a_space() -> None:
+    """As `cuda_fp16.hpp` writes them."""
+    body = "{.reg.b32 hl; .reg.pred p; mov.b32 hl, 7; setp.eq.u32 p, hl, 7; selp.u32 %r1, hl, 0, p;}" + store(
+        "%r1"
+    )
+    assert (run_ptx(body, uints()) == 7).all()
+
+
 def test_numbered_registers() -> None:
     function = parse(ptx_entry(".reg .f32 x<3>, y; ret;")).functions["k"]
     assert {name: function.registers[name] for name in ("x0", "x1", "x2", "y")} == dict.fromkeys(

@@ -67,9 +67,8 @@ def _register_to_float(form):
 
 
 def _register_integers(form):
-    """Integers of all widths; bf16 has no 8-bit ones and no redundant .sat."""
-    integers = INTEGERS if form is F16 else INTEGERS[2:]
-    for target in integers:
+    """Integers of all widths; bf16 has no redundant .sat."""
+    for target in INTEGERS:
         clamp = float_to_integer(target, target not in ("u64", "s64"))
         for rounding, function in TO_INTEGRAL.items():
 
@@ -79,7 +78,7 @@ def _register_integers(form):
             for sat in ("", ".sat") if form is F16 else ("",):
                 opcode = f"cvt.{rounding}{sat}.{target}.{form.name}"
                 instruction(opcode, f"{holder(target)} <- {form.code}")(cvt)
-    for source in integers:
+    for source in INTEGERS:
         for mode in MODES:
 
             def from_integer(a, mode=mode, dtype=DTYPES[source]):

@@ -6,6 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from course_lib.emulator.isa import DTYPES
+
 from .reference import BF16, F16, MODES, Format, bits32, f32
 
 FORMS = {"f16": F16, "bf16": BF16}
@@ -146,3 +148,19 @@ def test_8_bit_limits(run, name):
     assert run(f"cvt.rn.satfinite.relu.{name}x2.f32", -5.0, 0.0) == 0
     two = run(f"cvt.rn.satfinite.{name}x2.f32", 1.0, -1.0)
     assert run(f"cvt.rn.satfinite.{name}x2.f16x2", 0x3C00BC00) == two
+
+
+@pytest.mark.parametrize(("code", "low", "high"), [("s8", -128, 127), ("u8", 0, 255)])
+def test_bf16_and_8_bit_integers(run, code, low, high):
+    values = [1.5, -1.5, 2.5, 127.5, -129.0, 300.0, -300.0, 255.0, math.inf, -math.inf, math.nan, 0.25]
+    operands = np.array([register("bf16", value) for value in values])
+    for rounding, function in (("rzi", math.trunc), ("rmi", math.floor), ("rpi", math.ceil), ("rni", round)):
+        wanted = []
+        for value in values:
+            whole = 0 if math.isnan(value) else value if math.isinf(value) else function(value)
+            wanted.append(int(min(max(whole, low), high)))
+        got = run(f"cvt.{rounding}.{code}.bf16", operands)
+        assert got.astype(np.int64).tolist() == wanted
+    numbers = np.arange(low, high + 1)  # bf16 holds 8 bits: all of these are exact
+    got = run(f"cvt.rn.bf16.{code}", numbers.astype(DTYPES[code]))
+    assert got.tolist() == [register("bf16", float(number)) for number in numbers]
