@@ -2,8 +2,8 @@
 
 The compiler's layout will not do: it may put the place where two sides of a branch meet above one of them,
 as it does when it turns a loop round. A block here comes after every block that leads to it, loops apart,
-and after all blocks of a loop it does not belong to. So lanes wait at the end of a branch for the longer side, and
-after a loop for its last lane, as they do on a GPU.
+and after all blocks of a loop it does not belong to. So lanes wait behind a branch for its longer side,
+and after a loop for its last lane, as they do on a GPU.
 """
 
 from collections.abc import Sequence
