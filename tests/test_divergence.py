@@ -15,6 +15,7 @@ from course_lib.chapters import divergence_views as views
 from course_lib.chapters.divergence_picture import lane_timeline, line_colours
 from course_lib.emulator import RawKernel
 from course_lib.profile import profile
+from course_lib.recorded import PROVENANCE, TIMES, Table
 from course_lib.sliders import explore
 from course_lib.sweeps import Point, sweep
 from course_lib.timeline import Step, Timeline
@@ -244,7 +245,28 @@ def test_charts_show_the_model_and_what_was_recorded():
     figure = views.two_curves("divergence_trips", "spread", "differ")
     labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert {"by lane (modelled, H200)", "by warp (modelled, H200)"} <= set(labels)
-    assert len(views.gains().splitlines()) == 4
+    assert len(views.gains().splitlines()) == 5
+
+
+def test_sentences_are_computed_from_the_tables(monkeypatch):
+    ways = ("as they come", "sorted in blocks", "sorted and moved", "cp.argsort(trips)", "x[order]")
+    table = Table(
+        "t",
+        dict.fromkeys(PROVENANCE, "x"),
+        {"variant": np.array(ways), **{k: np.array([5.0, 3, 2.5, 1, 0.5]) for k in TIMES}},
+    )
+    monkeypatch.setattr(views, "recording", lambda name: table)
+    bill = views.sorting_bill()
+    for figure in (
+        "2.50 ms faster than as they come",
+        "0.50 ms faster than",
+        "1.00 ms, and every",
+        "0.50 ms (rec",
+    ):
+        assert figure in bill.replace("\n", " ")
+    monkeypatch.setattr(views, "recording", lambda name: None)
+    assert views.sorting_bill() == "not recorded yet"
+    assert all(line.endswith("not recorded yet") for line in views.gains().splitlines())
 
 
 @pytest.mark.parametrize(

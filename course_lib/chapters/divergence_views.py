@@ -205,13 +205,32 @@ def gains() -> str:
     widest = recorded_kernels.SPREADS[-1]
     lane, warp = ({"differ": f"by {who}", "spread": widest} for who in ("lane", "warp"))
     ways = [{"variant": way} for way in ("as they come", "sorted in blocks", "sorted")]
+    few = ({"group": group, "rounds": 16} for group in (1, 32))
     found = [
-        _gain("divergence_parity", {"group": 1}, {"group": 32}, "branch by lane against by warp"),
+        _gain(
+            "divergence_parity", {"group": 1}, {"group": 32}, "branch by lane against by warp, 1024 rounds"
+        ),
+        _gain("divergence_rounds", *few, "branch by lane against by warp, 16 rounds"),
         _gain("divergence_trips", lane, warp, "trips that differ by lane against by warp"),
         _gain("divergence_regroup", ways[0], ways[1], "trips as they come against sorted in blocks"),
         _gain("divergence_regroup", ways[0], ways[2], "trips as they come against sorted as a whole"),
     ]
     return "\n".join(found)
+
+
+def sorting_bill() -> str:
+    """What sorting as a whole saves in one launch, and what it costs, from the recorded table."""
+    table = recording("divergence_regroup")
+    if table is None:
+        return "not recorded yet"
+    names_ = ("as they come", "sorted in blocks", "sorted and moved", "cp.argsort(trips)", "x[order]")
+    came, blocks, moved, argsort, move = (float(table.where(variant=name).ms[0]) for name in names_)
+    return (
+        f"Sorted and moved, a launch is {came - moved:.2f} ms faster than as they come and "
+        f"{blocks - moved:.2f} ms faster than sorted in blocks.\n"
+        f"The argsort costs {argsort:.2f} ms, and every array that is moved {move:.2f} ms "
+        f"(recorded, {DEFAULT})."
+    )
 
 
 def _gain(name: str, slow: Mapping, fast: Mapping, what: str) -> str:
