@@ -66,7 +66,7 @@ class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
 
     def __setitem__(self, key, value):
         if isinstance(value, np.ndarray) and not isinstance(value, ndarray) and value.size != 1:
-            raise ValueError("a numpy.ndarray cannot be assigned to a GPU's array: use cp.asarray first")
+            raise ValueError("non-scalar numpy.ndarray cannot be used to fill: use cp.asarray first")
         key = host(key) if not isinstance(key, tuple) else tuple(host(k) for k in key)
         host(self)[key] = host(value)
 
