@@ -108,10 +108,8 @@ def test_names_without_percent() -> None:
 
 def test_directives_without_a_space() -> None:
     """As `cuda_fp16.hpp` writes them."""
-    body = "{.reg.b32 hl; .reg.pred p; mov.b32 hl, 7; setp.eq.u32 p, hl, 7; selp.u32 %r1, hl, 0, p;}" + store(
-        "%r1"
-    )
-    assert (run_ptx(body, uints()) == 7).all()
+    body = "{.reg.b32 hl; .reg.pred p; mov.b32 hl, 7; setp.eq.u32 p, hl, 7; selp.u32 %r1, hl, 0, p;}"
+    assert (run_ptx(body + store("%r1"), uints()) == 7).all()
 
 
 def test_numbered_registers() -> None:
