@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .emulator.asynchronous import COPY_SPACES, copy_metrics
 from .emulator.isa.matrix_form import tensor_operations
+from .emulator.lanes import WARP
 from .emulator.program import Program
 from .emulator.rounds import load_rounds
 from .emulator.tally import Tally
@@ -67,7 +68,7 @@ def _for_model(program: Program, tally: Tally) -> dict[str, float]:
 
 def _executed(program: Program, tally: Tally) -> dict[str, float]:
     warps = lanes = branches = tensor = 0
-    floats = {"fadd": 0, "fmul": 0, "ffma": 0}
+    floats, slots = {"fadd": 0, "fmul": 0, "ffma": 0}, 0
     for block in program.blocks:
         counted = [i for i in block.instructions if not i.opcode.startswith("param.")]
         warps += tally.warps[block.number] * len(counted)
@@ -78,6 +79,7 @@ def _executed(program: Program, tally: Tally) -> dict[str, float]:
             kind = _FLOATS.get(instruction.opcode.split(".")[0])
             if kind is not None and instruction.opcode.endswith(".f32"):
                 floats[kind] += tally.lanes[block.number]
+                slots += WARP * tally.warps[block.number]
     found: dict[str, float] = {
         "smsp__inst_executed.sum": warps,
         "smsp__thread_inst_executed.sum": lanes,
@@ -85,6 +87,7 @@ def _executed(program: Program, tally: Tally) -> dict[str, float]:
         "course__branches.sum": branches,
         "course__branches_divergent.sum": sum(tally.divergent),
         "course__tensor_flops.sum": tensor,
+        "course__fp32_lanes.sum": slots,  # of FP32 units, taken by idle lanes of a warp too
     }
     for kind, number in floats.items():
         found[f"smsp__sass_thread_inst_executed_op_{kind}_pred_on.sum"] = number

@@ -15,6 +15,7 @@ It is a bound with a name on it, never a measurement. What it assumes:
   It waits for nothing else: barriers and arithmetic are hidden by other warps.
 * The resources work at the same time. On the GPU two that are almost equally slow hinder each other.
 * Instruction counts follow the PTX, which the assembler changes (loops unrolled, addresses folded).
+* **FP32**: an instruction takes the units of a whole warp, however many of its lanes are active.
 * An SM runs whole blocks: terms of the SM are scaled by the blocks of the busiest SM over the average
   (quantization), terms of the whole chip by the share of SMs that have a block at all.
 
@@ -172,7 +173,7 @@ def _sm_terms(profile: Mapping[str, float], gpu: Gpu) -> dict[str, float]:
         "L1 sectors": sectors / rates.l1_sectors,
         "L1 tags": tags,
         "issue slots": profile.get("smsp__inst_executed.sum", 0) / rates.issue,
-        "FP32": floats / rates.fp32,
+        "FP32": profile.get("course__fp32_lanes.sum", floats) / rates.fp32,
     }
     cycles |= {name: count / rates.shared_wavefronts for name, count in _wavefronts(profile).items()}
     terms = {name: count / per_second for name, count in cycles.items()}

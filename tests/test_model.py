@@ -36,6 +36,7 @@ def test_each_term_by_hand():
     assert term("issue slots", "smsp__inst_executed.sum") == pytest.approx(1e9 / 4 / PER_SECOND)
     ffma = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
     assert term("FP32", ffma) == pytest.approx(2e9 / 66.9e12, rel=1e-3)
+    assert term("FP32", "course__fp32_lanes.sum") == pytest.approx(2e9 / 66.9e12, rel=1e-3)
     assert term("tensor cores", "course__tensor_flops.sum") == pytest.approx(1e9 / 989.5e12)
 
 
