@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .errors import EmulatorError
+
 if TYPE_CHECKING:
     from .address import Plain
     from .chunk import Chunk
@@ -54,4 +56,8 @@ class BarrierVotes:
 def _lanes(fragment: Fragment, number: Plain) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(barrier, block, thread) of every lane."""
     numbers = np.broadcast_to(number, fragment.lanes.shape).ravel().astype(np.intp)
+    if numbers.max() >= BARRIERS:
+        raise EmulatorError(
+            f"{fragment.chunk.program.kernel}: there is no barrier {numbers.max()}, only 0 to 15"
+        )
     return numbers, fragment.rows_of_lanes(), fragment.lanes.lane_threads
