@@ -14,8 +14,8 @@ from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE, Region
 from .scatter import atomic_parts, load_parts, store_parts
 
 if TYPE_CHECKING:
-    from .lanes import LaneSet
     from .chunk import Chunk
+    from .lanes import LaneSet
 
 _WRAP = 1 << 64
 _WINDOWS = (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW))

@@ -214,13 +214,12 @@ class Emitter:
         return self.addressed[register]
 
     def address_source(self, operand: Operand, code: str) -> str:
-        """An operand of an addition that makes an address: may stay an Address."""
+        """An operand of an addition that makes an address: an Address where it varies between lanes.
+
+        Arrays indexed alike then share one AddressBase, and what is learnt of it.
+        """
         if isinstance(operand, Reg) and operand.name in self.addresses and not operand.negated:
-            name = operand.name
-            if name in self.addressed:
-                return self.addressed[name]
-            if name not in self.versions:
-                return self._address_register(name)
+            return self._address_register(operand.name)
         return self.read(operand, code)
 
     # -- one instruction ------------------------------------------------------

@@ -10,8 +10,9 @@ import numpy as np
 
 from .facts import Facts, facts_of
 from .memory import GlobalMemory, Region
-from .ptx import Instruction, Parameter, Variable
+from .ptx import Instruction, Parameter, Reg, Variable
 from .ranks import ranks
+from .special import STAND_INS
 
 
 @dataclass

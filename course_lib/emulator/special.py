@@ -18,6 +18,12 @@ _CONSTANTS = {"nwarpid": 64, "smid": 0, "nsmid": 132, "gridid": 1, "total_smem_s
 _CONSTANTS |= {"cluster_ctaid": 0, "cluster_nctaid": 1, "cluster_ctarank": 0, "cluster_nctarank": 1}
 _CONSTANTS |= {"is_explicit_cluster": 0}
 _CLOCKS = ("clock", "clock_hi", "clock64", "globaltimer", "globaltimer_lo", "globaltimer_hi")
+# What each stand-in is, for whoever shows results that depend on it.
+STAND_INS = {
+    **dict.fromkeys(_CLOCKS, "counts executed basic blocks, 32 a step, not cycles or nanoseconds"),
+    "smid": "is 0 for every block", "nsmid": "is that of an H200", "nwarpid": "is that of an H200",
+    "warpid": "is the warp's number within its block", "gridid": "is always 1",
+}  # fmt: skip
 
 
 def special_register(emitter: Emitter, name: str, code: str) -> str:
