@@ -139,6 +139,13 @@ class Program:
         """Working blocks that each thread released from the barrier ending `pc` must run."""
         return {number for number in self._post_dominators[pc] if number != pc and self.blocks[number].works}
 
+    @property
+    def stand_ins(self) -> dict[str, str]:
+        """Special registers the kernel reads that the emulator makes up (`%clock64`), and what they hold."""
+        names = {o.name for one in self.instructions for o in one.operands if isinstance(o, Reg)}
+        read = {name.lstrip("%") for name in names if name.startswith("%")}
+        return {f"%{name}": STAND_INS[name] for name in sorted(read & set(STAND_INS))}
+
     # -- memory ---------------------------------------------------------------
 
     def map_variables(self, memory: GlobalMemory) -> dict[str, int]:
