@@ -152,7 +152,7 @@ class Program:
         """Map the global and constant variables of the module; returns their addresses by name."""
         regions = self.regions
         if any(region.buffer is not self.buffers[name] for name, region in regions.items()):
-            del self.regions  # another program of the module has brought the buffers
+            self.__dict__.pop("regions", None)  # another program of the module has brought the buffers
             regions = self.regions
         memory.add_variables(list(regions.values()))
         return self.addresses

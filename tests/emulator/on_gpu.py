@@ -14,7 +14,8 @@ import numpy as np
 STACK_BYTES = 16 * 1024  # the tests call deeper than the default of 1 KB allows
 EMULATOR_ONLY = (
     "pytest.raises", "launched(", "profile(", "run_ptx", "parse(", ".program", "Geometry", "GlobalMemory",
-    "capsys", "interrupt", "get_global", "resolve(", "load(", "LaneSet", "fragment(", "AddressBase", "one_by_one",
+    "capsys", "interrupt", "get_global", "resolve(", "load(", "LaneSet", "fragment(", "AddressBase",
+    "one_by_one",
 )  # fmt: skip
 
 
