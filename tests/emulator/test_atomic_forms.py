@@ -16,13 +16,16 @@ def both(
 ) -> list[np.ndarray]:
     """The words after `call`, which changes `*p` with `v`, on global and on shared memory."""
     every = f"int i = threadIdx.x; {kind} v = in[i];"
-    global_body = f"{every} {kind} *p = out + i % {words}; {call};"
-    shared_body = f"""__shared__ {kind} s[{words}]; {every} if (i < {words}) s[i] = out[i]; __syncthreads();
-      {kind} *p = s + i % {words}; {call}; __syncthreads(); if (i < {words}) out[i] = s[i];"""
-    parameters = f"{kind} *out, const {kind} *in"
+    global_body = f"{every} {kind} *p = out + i % words; {call};"
+    shared_body = f"""__shared__ {kind} s[96]; {every} if (i < words) s[i] = out[i]; __syncthreads();
+      {kind} *p = s + i % words; {call}; __syncthreads(); if (i < words) out[i] = s[i];"""
+    settings = {
+        "parameters": f"{kind} *out, const {kind} *in, int words",
+        "block": len(values),
+        "before": before,
+    }
     return [
-        run(body, start.copy(), values, parameters=parameters, block=len(values), before=before)
-        for body in (global_body, shared_body)
+        run(body, start.copy(), values, np.int32(words), **settings) for body in (global_body, shared_body)
     ]
 
 
