@@ -5,6 +5,7 @@ what the GPU itself can do are in `rate_kernels`.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 OPTIONS = ("-std=c++17",)
 
@@ -22,7 +23,7 @@ class Kernel:
         added = tuple(f"-D{name}={value}" for name, value in macros.items())
         return Kernel(self.name, self.source, (*self.options, *added))
 
-    def compile(self, cp):
+    def compile(self, cp: Any) -> Any:
         """The kernel as a `RawKernel` of `cp`: CuPy, or the course's stand-in."""
         return cp.RawKernel(self.source, self.name, options=self.options)
 

@@ -66,7 +66,7 @@ class Choice:
             return cls(list(given))
         raise TypeError(f"{name}={given!r}: expected a range, (min, max), (min, max, step), a list or a bool")
 
-    def widget(self, name: str, value: object):
+    def widget(self, name: str, value: object) -> "ipywidgets.Widget":
         """The control that offers these values."""
         common = {"description": name, "value": value, "style": {"description_width": "initial"}}
         wide = {"continuous_update": False, "layout": ipywidgets.Layout(width="min(100%, 560px)")}

@@ -62,7 +62,7 @@ class SampledL1:
         self._loaded: dict[int, tuple[int, np.ndarray]] = {}
         self._slots: WeakKeyDictionary[LaneSet, tuple[np.ndarray, np.ndarray]] = WeakKeyDictionary()
 
-    def load(self, lanes: LaneSet, address, offset: int, region: Region, site: int) -> None:
+    def load(self, lanes: LaneSet, address: Address | int, offset: int, region: Region, site: int) -> None:
         """One load of the lanes, all from `region`; `site` is its number."""
         row, loaded = self._loaded.get(region.start) or self._start(region)
         if type(address) is Address:

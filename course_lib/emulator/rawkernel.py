@@ -17,6 +17,7 @@ _PTX_VERSION = _BINARY_VERSION = 90  # sm_90
 
 
 def compile_like_cupy(code: str, options: tuple[str, ...], name_expressions: tuple[str, ...]) -> Compiled:
+    """``compile_source`` with ``-ftz=true`` whatever the options say, as CuPy does; warns at ``false``."""
     if any(option.lstrip("-").startswith("ftz=f") for option in options):
         warn_author("-ftz=false has no effect in RawKernel: CuPy adds -ftz=true after your options")
         options = (*options, "-ftz=true")
@@ -238,6 +239,12 @@ class RawKernel:
 def check_constructor(
     code: object, options: object, backend: str, translate_cucomplex: bool, jitify: bool
 ) -> None:
+    """Refuse what ``RawKernel(...)`` cannot be made of.
+
+    Raises:
+        TypeError: the source is no text, or the options are no tuple.
+        UnsupportedError: a setting of CuPy's that is not emulated.
+    """
     if not isinstance(code, str):
         raise TypeError(f"code must be a str, not {type(code).__name__}")
     if not isinstance(options, tuple):

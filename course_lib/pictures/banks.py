@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from numpy.typing import ArrayLike
 
 from ..emulator.counters import SharedCount, count_shared
 from .style import (
@@ -55,7 +56,7 @@ class Cell:
 
 
 def bank_schedule(
-    addresses, width: int = 4, active=None, *, store: bool = False
+    addresses: ArrayLike, width: int = 4, active: ArrayLike | None = None, *, store: bool = False
 ) -> tuple[list[Cell], SharedCount]:
     """Tell in which wavefront each lane of a warp is served, and what the emulator's counter says of the
     access.
@@ -94,7 +95,14 @@ def bank_caption(count: SharedCount) -> str:
     return f"{head}: {waves}{tail}"
 
 
-def warp_to_banks(addresses, width: int = 4, active=None, *, store: bool = False, title: str = "") -> Figure:
+def warp_to_banks(
+    addresses: ArrayLike,
+    width: int = 4,
+    active: ArrayLike | None = None,
+    *,
+    store: bool = False,
+    title: str = "",
+) -> Figure:
     """Draw one shared-memory access of a warp: banks across, wavefronts down, lane numbers in the cells.
 
     ``addresses``: byte addresses (or byte offsets into the shared array) of up to 32 lanes; ``width``:
@@ -102,9 +110,8 @@ def warp_to_banks(addresses, width: int = 4, active=None, *, store: bool = False
     """
     cells, count = bank_schedule(addresses, width, active, store=store)
     rows = max(LEAST_ROWS, count.wavefronts)
-    figure = new_figure(
-        9.0, 4.6
-    )  # the same for 1 and for 32 wavefronts, so that a slider's pictures keep their place
+    # The same size for 1 and for 32 wavefronts, so that a slider's pictures keep their place.
+    figure = new_figure(9.0, 4.6)
     lanes = figure.add_axes((0.09, 0.61, 0.895, 0.31))
     grid = figure.add_axes((0.09, 0.08, 0.895, GRID_INCHES / 4.6))
     for axes in (lanes, grid):

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from numpy.typing import ArrayLike
 
 from ..emulator.counters import GlobalCount, count_global
 from .style import (
@@ -46,7 +47,7 @@ class Request:
     count: GlobalCount
 
     @classmethod
-    def of(cls, addresses, width: int = 4, active=None) -> "Request":
+    def of(cls, addresses: ArrayLike, width: int = 4, active: ArrayLike | None = None) -> "Request":
         """Count the request of a warp's active lanes; ValueError when none is active or one is misaligned."""
         addresses, mask = as_warp(addresses, active)
         lanes = np.flatnonzero(mask[0])
@@ -99,7 +100,13 @@ class MemoryAxis:
 
 
 def warp_to_sectors(
-    addresses, width: int = 4, active=None, *, origin: int = 0, span=None, title: str = ""
+    addresses: ArrayLike,
+    width: int = 4,
+    active: ArrayLike | None = None,
+    *,
+    origin: int = 0,
+    span: tuple[int, int] | None = None,
+    title: str = "",
 ) -> Figure:
     """Draw the request that lanes at byte ``addresses`` (up to 32, ``width`` bytes each) make of global
     memory.

@@ -5,15 +5,17 @@ common kinds of colour blindness. Nothing is told by colour alone: waste is hatc
 mark.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 BLACK = "#000000"
 ORANGE = "#E69F00"
@@ -99,7 +101,9 @@ def clean(axes: Axes, grid: str | None = None) -> Axes:
     return axes
 
 
-def boxes(axes: Axes, left, bottom, width, height, **style) -> PolyCollection:
+def boxes(
+    axes: Axes, left: ArrayLike, bottom: ArrayLike, width: ArrayLike, height: ArrayLike, **style: Any
+) -> PolyCollection:
     """Draw many rectangles as one collection: arrays (or numbers) of left, bottom, width and height."""
     left, bottom, width, height = np.broadcast_arrays(left, bottom, width, height)
     right, top = left + width, bottom + height
@@ -123,13 +127,15 @@ def draw_lane_row(axes: Axes, active: np.ndarray, step: float, bottom: float, he
         axes.text(x, y, str(lane), ha="center", va="center", color=colour, fontsize=8)
 
 
-def draw_threads(axes: Axes, lanes: np.ndarray, top_x, top_y: float, end_x, end_y: float) -> None:
+def draw_threads(
+    axes: Axes, lanes: np.ndarray, top_x: Iterable[float], top_y: float, end_x: Iterable[float], end_y: float
+) -> None:
     """A line in the colour of its lane for every lane, from its ``top_x`` to its ``end_x``."""
     ends = [[(a, top_y), (b, end_y)] for a, b in zip(top_x, end_x, strict=True)]
     axes.add_collection(LineCollection(ends, colors=lane_colours()[lanes], linewidths=1.3), autolim=False)
 
 
-def as_warp(addresses, active=None) -> tuple[np.ndarray, np.ndarray]:
+def as_warp(addresses: ArrayLike, active: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Addresses (int64) and active mask of one warp, each of shape (1, 32); missing lanes are inactive.
 
     Raises ValueError for more than 32 addresses, for a mask of another shape, and when no lane is active.

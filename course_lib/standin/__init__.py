@@ -7,7 +7,11 @@ It offers what a lesson needs: array functions that mean the same in NumPy, tran
 AttributeError that says so; it never guesses. Nothing here measures time.
 """
 
+from types import ModuleType
+from typing import Any
+
 import numpy as np
+from numpy.typing import DTypeLike
 
 from . import cuda, random
 from .arrays import device, device_call, host, ndarray, poison, supported
@@ -17,14 +21,25 @@ from .names import CONSTANTS, FUNCTIONS, LINALG, TESTING, Namespace, lacking, li
 __all__ = ["RawKernel", "RawModule", "array", "asarray", "asnumpy", "cuda", "empty", "ndarray", "random"]
 
 
-def array(obj, dtype=None, copy=True, order="K", subok=False, ndmin=0, *, blocking=False) -> ndarray:
+def array(
+    obj: Any,
+    dtype: DTypeLike = None,
+    copy: bool = True,
+    order: str = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    *,
+    blocking: bool = False,
+) -> ndarray:
     """Copy a NumPy array, a list, a scalar or a GPU array to the emulated GPU."""
     new = np.array(_from_host(obj), dtype=dtype, copy=copy or None, order=order, ndmin=ndmin)
     supported(new.dtype)
     return device(new)
 
 
-def asarray(a, dtype=None, order=None, *, blocking=False) -> ndarray:
+def asarray(
+    a: Any, dtype: DTypeLike = None, order: str | None = None, *, blocking: bool = False
+) -> ndarray:
     """Move to the emulated GPU: a host array is copied, as a transfer does; a GPU array stays as it is."""
     return array(a, dtype, copy=not isinstance(a, ndarray), order=order or "K")
 
@@ -32,27 +47,35 @@ def asarray(a, dtype=None, order=None, *, blocking=False) -> ndarray:
 asanyarray = asarray
 
 
-def ascontiguousarray(a, dtype=None) -> ndarray:
+def ascontiguousarray(a: Any, dtype: DTypeLike = None) -> ndarray:
     """The array in C order, copied only where it has to be; a host array is always copied."""
     return array(a, dtype, copy=not isinstance(a, ndarray), order="C")
 
 
-def asnumpy(a, stream=None, order="C", out=None, *, blocking=True) -> np.ndarray:
+def asnumpy(
+    a: Any, stream: Any = None, order: str = "C", out: np.ndarray | None = None, *, blocking: bool = True
+) -> np.ndarray:
     """Copy a GPU array to the host; anything else becomes a NumPy array."""
     return a.get(order=order, out=out) if isinstance(a, ndarray) else np.asarray(a, order=order)
 
 
-def empty(shape, dtype=float, order="C") -> ndarray:
+def empty(shape: int | tuple[int, ...], dtype: DTypeLike = float, order: str = "C") -> ndarray:
     """Uninitialised memory. A GPU leaves what was there before; here it is filled with NaN, or 2147450879."""
     return ndarray(shape, dtype, order=order)
 
 
-def empty_like(prototype, dtype=None, order="K", subok=None, shape=None) -> ndarray:
+def empty_like(
+    prototype: np.ndarray,
+    dtype: DTypeLike = None,
+    order: str = "K",
+    subok: bool | None = None,
+    shape: int | tuple[int, ...] | None = None,
+) -> ndarray:
     """Uninitialised memory in the shape and dtype of another array."""
     return poison(device(np.empty_like(host(prototype), dtype=dtype, order=order, shape=shape)))
 
 
-def get_array_module(*args):
+def get_array_module(*args: Any) -> ModuleType:
     """This module where an argument is a GPU array, else NumPy."""
     import sys
 
@@ -84,7 +107,7 @@ linalg = Namespace("cp.linalg", np.linalg, LINALG, device_call)
 testing = Namespace("cp.testing", np.testing, TESTING, _compare)
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name in FUNCTIONS and hasattr(np, name):
         return lift(getattr(np, name), _truth if name in ("allclose", "array_equal") else device_call)
     if name in CONSTANTS:

@@ -6,10 +6,15 @@ arrays with `.get()`, and fresh memory is not zero. Unlike CuPy's, `numpy.asarra
 
 from collections.abc import Callable
 from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..emulator.undefined import make_undefined
+
+if TYPE_CHECKING:
+    from .cuda import Device
 
 UNSUPPORTED = "Unsupported type <class 'numpy.ndarray'>: move it to the GPU with cp.asarray first"
 
@@ -24,26 +29,28 @@ class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
         array = super().__new__(cls, shape, supported(dtype), strides=strides, order=order)
         return poison(array)
 
-    def get(self, stream=None, order="C", out=None, blocking=True) -> np.ndarray:
+    def get(
+        self, stream: Any = None, order: str = "C", out: np.ndarray | None = None, blocking: bool = True
+    ) -> np.ndarray:
         """A copy of the array as a NumPy array."""
         if out is None:
             return np.array(host(self), order=order)
         out[...] = host(self)
         return out
 
-    def set(self, arr: np.ndarray, stream=None) -> None:
+    def set(self, arr: np.ndarray, stream: Any = None) -> None:
         """Copy a NumPy array of the same shape and dtype into this one."""
         if arr.shape != self.shape or arr.dtype != self.dtype:
             raise ValueError(f"set: {arr.dtype}{arr.shape} does not fit {self.dtype}{self.shape}")
         host(self)[...] = arr
 
     @property
-    def data(self):
+    def data(self) -> Any:
         """CuPy's device pointer, which an emulated array lacks."""
         raise AttributeError("a stand-in array has no .data: an address exists only while a kernel runs")
 
     @property
-    def device(self):
+    def device(self) -> "Device":
         """The emulated GPU."""
         from .cuda import Device
 
@@ -95,12 +102,12 @@ for _name in "argmax argmin argsort choose dot mean nonzero searchsorted std tak
     setattr(ndarray, _name, _wrap_method(_name))
 
 
-def host(value):
+def host(value: Any) -> Any:
     """The same memory as a plain NumPy array; other values as they are."""
     return value.view(np.ndarray) if isinstance(value, ndarray) else value
 
 
-def device(value):
+def device(value: Any) -> Any:
     """The same memory as a stand-in array, NumPy scalars as 0-d arrays; tuples and lists by element."""
     if isinstance(value, ndarray):
         return value
@@ -112,7 +119,7 @@ def device(value):
     return value
 
 
-def device_call(function: Callable, *args, **kwargs):
+def device_call(function: Callable, *args: Any, **kwargs: Any) -> Any:
     """Call a NumPy function on stand-in arrays; its arrays come back as stand-in arrays.
 
     Raises:
@@ -140,7 +147,7 @@ def poison(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def supported(dtype) -> np.dtype:
+def supported(dtype: DTypeLike) -> np.dtype:
     """The dtype, where a GPU array can have it.
 
     Raises:

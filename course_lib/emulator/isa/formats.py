@@ -60,7 +60,7 @@ class Format:
     value: Callable
     round: Callable
 
-    def from_bits(self, bits):
+    def from_bits(self, bits: Lanes) -> Lanes:
         """uint16 -> register type."""
         return bits.view(np.float16) if self.code == "f16" else bits
 
