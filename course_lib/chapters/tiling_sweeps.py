@@ -17,7 +17,6 @@ from . import tiling_kernels as k
 
 TILES = (8, 16, 32)
 CUBIC = (3, 2, 2)  # how counts, blocks and distinct bytes grow with n
-INT = {"NUMBER": "int"}
 
 
 def work(n: int) -> dict[str, int]:

@@ -102,26 +102,6 @@ def count_shared(addresses: NDArray, active: NDArray | None, width: int, store: 
     return SharedCount(requests, wavefronts, conflicts, int(ideal @ weights), int(ways.max()))
 
 
-def distinct_sectors(addresses: NDArray, active: NDArray | None, width: int) -> NDArray[np.uint64]:
-    """Sorted numbers (`address >> 5`) of all sectors touched, each once; arguments as in `count_global`.
-
-    32 times their number is the least a launch must move if nothing is fetched twice.
-    """
-    addresses = np.asarray(addresses)
-    flat = (addresses if active is None else addresses[active]).reshape(-1)
-    if not flat.size:
-        return np.empty(0, np.uint64)
-    _require_aligned(flat, width)
-    sectors = flat.astype(np.uint64, copy=False) >> np.uint64(SECTOR_SHIFT)
-    low, high = sectors.min(), sectors.max()
-    if int(high - low) < 8 * sectors.size:  # dense: mark them on a map
-        seen = np.zeros(int(high - low) + 1, bool)
-        seen[(sectors - low).view(np.int64)] = True
-        return np.flatnonzero(seen).view(np.uint64) + low
-    sectors = _in_order(sectors.reshape(1, -1))
-    return sectors[_starts(sectors)]
-
-
 # --- rows of addresses, one per warp ---
 
 

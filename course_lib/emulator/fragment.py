@@ -56,11 +56,6 @@ class Fragment(MemoryAccess):
         """True when every block of the chunk has lanes here."""
         return self.lanes.product and len(self.lanes.blocks) == self.chunk.blocks
 
-    @property
-    def covers_chunk(self) -> bool:
-        """True when every thread of the chunk is here."""
-        return self.lanes.count == self.chunk.blocks * self.chunk.geometry.threads
-
     def rows_of_lanes(self) -> np.ndarray:
         """Row of every lane's block within the chunk, shape (lanes,)."""
         return self.lanes.lane_blocks - self.chunk.first_block

@@ -10,8 +10,6 @@ from .names import lacking
 
 Size = int | tuple[int, ...] | None
 
-_ON_ARRAYS = ("choice", "permutation", "shuffle")
-
 
 class RandomState:
     """A source of random arrays, as `cupy.random.RandomState`."""

@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_lib.emulator.counters import (
-    GlobalCount,
-    SharedCount,
-    count_global,
-    count_shared,
-    distinct_sectors,
-)
+from course_lib.emulator.counters import GlobalCount, SharedCount, count_global, count_shared
 
 
 def plain_global(addresses, active, width):
@@ -119,8 +113,6 @@ def test_global_equals_plain_sets(access):
     assert count_global(addresses, active, width) == expected
     if active.all():
         assert count_global(addresses, None, width) == expected
-    sectors = {a >> 5 for a in addresses[active].tolist()}
-    np.testing.assert_array_equal(distinct_sectors(addresses, active, width), sorted(sectors))
 
 
 @settings(max_examples=150, deadline=None)
@@ -142,14 +134,12 @@ def test_counts_do_not_change_when_all_addresses_move(access, steps):
 def test_lanes_more_than_4_gb_apart_are_distinct():
     addresses = np.arange(32, dtype=np.uint64)[None] << np.uint64(32)
     assert count_global(addresses, None, 4) == GlobalCount(1, 32, 4, 32)
-    assert len(distinct_sectors(addresses, None, 4)) == 32
 
 
 def test_no_warp_makes_no_request():
     nothing = np.zeros((0, 32), np.uint64)
     assert count_global(nothing, None, 4) == GlobalCount()
     assert count_shared(nothing, None, 4, True) == SharedCount()
-    assert distinct_sectors(nothing, None, 4).size == 0
 
 
 def test_ways_and_excess_of_stride_4():
