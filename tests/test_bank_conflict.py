@@ -17,7 +17,6 @@ from course_lib.sliders import explore
 
 ROOT = Path(__file__).parents[1]
 CHAPTER = ROOT / "notebooks" / "03_bank_conflict.ipynb"
-SOLVED = ROOT / "notebooks" / "solutions" / "03_bank_conflict.ipynb"
 
 
 def cells(path: Path) -> dict[str, str]:
@@ -102,10 +101,3 @@ def test_time_chart_shows_model_and_record():
     labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert labels == ["modelled, H200", "recorded, H200"]
     assert "nothing is measured" in views.measured_transposes()
-
-
-def test_the_solved_copy_differs_only_in_title_and_exercises():
-    chapter, solved = cells(CHAPTER), cells(SOLVED)
-    assert list(chapter) == list(solved)
-    different = {id_ for id_ in chapter if chapter[id_] != solved[id_]}
-    assert different == {"title", "exercise-row-sums", "exercise-polynomials", "exercise-warp-scan"}
