@@ -10,6 +10,7 @@ from .agreement import modelled_sweep
 from .gpus import DEFAULT, device
 from .pictures.charts import Series
 from .pictures.charts import sweep as draw_sweep
+from .pictures.style import INK
 from .record import time_point
 from .recorded import Table, recorded
 from .report import Cell
@@ -31,7 +32,7 @@ def recording(name: str, gpu: str = DEFAULT) -> Table | None:
 def time_chart(
     name: str, column: str, *, title: str = "", measure: Collection = (), gpu: str = DEFAULT
 ) -> Figure:
-    """Milliseconds over what varies: a dashed line as modelled, points with quartiles as recorded.
+    """Milliseconds over what varies: open diamonds as modelled, points with quartiles as recorded.
 
     `name`: a sweep, such as "coalescing_stride"; `column`: its number that varies, such as "stride". The
     title ends with the range of modelled over recorded. `measure`: values of the column to measure now, on
@@ -47,7 +48,37 @@ def time_chart(
         title = f"{title} (modelled / recorded: {ratio.min():.2f} to {ratio.max():.2f})"
     if measure and backend.BACKEND.name == "cupy":
         series.append(_points("measured", _measured(name, column, measure), column, device().name))
-    return draw_sweep(*series, xlabel=column, ylabel="time (ms)", title=title)
+    return one_by_one(draw_sweep(*series, xlabel=column, ylabel="time (ms)", title=title))
+
+
+def one_by_one(figure: Figure) -> Figure:
+    """A sweep over whole numbers: a mark for each value instead of a line that has values in between.
+
+    Modelled values become open diamonds, counted ones dots on stems from 0.
+    """
+    axes = figure.axes[0]
+    for line in list(axes.lines):
+        if line.get_linestyle() == "--":
+            line.set(linestyle="", marker="D", markersize=9, markerfacecolor="none", markeredgewidth=1.2)
+        elif line.get_linestyle() == "-" and len(line.get_xdata()) > 2:
+            axes.vlines(line.get_xdata(), 0, line.get_ydata(), color=line.get_color(), linewidth=1.2)
+            line.set(linestyle="", marker="o", markersize=5)
+    axes.legend(frameon=False, fontsize=9, labelcolor=INK)
+    return figure
+
+
+def agreement(name: str, gpu: str = DEFAULT) -> str:
+    """How far the model is off over a sweep, and for which launches the ratio is lowest and highest."""
+    chosen, table = sweep(name), recording(name, gpu)
+    if table is None:
+        return f"{name}: not recorded yet on the {gpu}."
+    points = chosen.points(chosen.size)
+    pairs = zip(modelled_sweep(name, gpu), table.ms[: len(points)], strict=True)
+    ratios = [float(time.ms / ms) for time, ms in pairs]
+    low, high = (
+        f"{pick(ratios):.2f} ({_words(points[ratios.index(pick(ratios))].columns)})" for pick in (min, max)
+    )
+    return f"modelled / recorded, {gpu}: from {low} to {high}."
 
 
 def time_table(name: str, gpu: str = DEFAULT) -> ShownTable:

@@ -1,11 +1,20 @@
 """Chapter 01, coalescing: the rows of its tables, its three exercises and how each is judged."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 
+from .. import backend
 from ..exercises import Exercise, Launch
+from ..gpus import device
+from ..model import ModelledTime, modelled_time, scaled
 from ..pictures import warp_to_sectors
 from ..promises import at_most, ratio
+from ..roofline import RooflinePoint, roofline_point
+from ..timing import Timing, benchmark
 
 LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
@@ -23,6 +32,38 @@ LOADS = {
     "sectors per request": sectors_per_request,
     "distinct bytes loaded": "course__unique_dram_bytes_ld",
 }
+
+
+def size_points(
+    kernels: Sequence[Any], counts: Mapping[str, Any], sizes: Sequence[int]
+) -> list[RooflinePoint]:
+    """A point of the roofline per kernel `(out, in, n)` and size; prints the times, too.
+
+    `counts`: each kernel's profile in blocks of 256 threads, one thread an element; a larger launch of it
+    counts in proportion. Timed on this machine's GPU, else modelled. Points that lie close share a label.
+    """
+    points = []
+    for size in sizes:
+        found = []
+        for kernel in kernels:
+            small = counts[kernel.name]
+            elements = small["launch__grid_size"] * small["launch__block_size"]
+            large = scaled(small, size / elements)
+            time = _timed(kernel, size) if backend.BACKEND.name == "cupy" else modelled_time(large, device())
+            limit = f", {time.gpu}, limited by {time.limiter}" if isinstance(time, ModelledTime) else ""
+            print(f"{kernel.name}, {size:,} floats: {time.ms:.4g} ms ({time.source}{limit})")
+            found.append(roofline_point(f"{kernel.name}, {size:,}", large, time, device()))
+        heights = [point.tflops for point in found]
+        if max(heights) < 1.3 * min(heights):
+            names = " and ".join(kernel.name for kernel in kernels)
+            found = [replace(point, label=f"{names}, {size:,}") for point in found]
+        points += found
+    return points
+
+
+def _timed(kernel: Any, size: int) -> Timing:
+    x = backend.cp.zeros(size, backend.cp.float32)
+    return benchmark(kernel, (size // 256,), (256,), (backend.cp.zeros_like(x), x, backend.cp.int32(size)))
 
 
 def _random(*shape: int) -> np.ndarray:
