@@ -284,14 +284,17 @@ def _less(new: float, old: float) -> str:
 
 
 def product_roofline(name: str = "tiling_4096") -> Figure:
-    """All variants at the recorded size; their bytes are the distinct ones, so they share one intensity."""
+    """Four variants at the recorded size, or those that are modelled where nothing is recorded.
+
+    Their bytes are the distinct ones, so they share one intensity.
+    """
     needed, table = work(sweep(name).size), recording(name)
-    pairs = [("modelled", [time.ms for time in modelled_sweep(name)])]
+    source, ms = "modelled", dict(zip(_variants(name), [t.ms for t in modelled_sweep(name)], strict=True))
     if table is not None:
-        pairs.append(("recorded", list(table.ms)))
+        source, ms = "recorded", dict(zip(table["variant"], table.ms, strict=True))
     points = [
-        RooflinePoint(variant, needed["flops"], needed["useful_bytes"], ms, source)
-        for source, found in pairs
-        for variant, ms in zip(_variants(name), found, strict=False)
+        RooflinePoint(variant, needed["flops"], needed["useful_bytes"], float(ms[variant]), source)
+        for variant in ("naive", "coalesced", "tiled 32", "cuBLAS")
+        if variant in ms
     ]
     return roofline(points, DEFAULT)
