@@ -3,11 +3,24 @@
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..emulator.counters import count_shared
 from ..exercises import Exercise, Launch
 from ..pictures import warp_to_banks
-from ..pictures.style import BLACK, FAINT, INK, boxes, draw_lane_row, draw_threads, new_figure
+from ..pictures.style import (
+    BLACK,
+    FAINT,
+    INK,
+    ORANGE,
+    PAPER,
+    boxes,
+    draw_lane_row,
+    draw_threads,
+    lane_colours,
+    new_figure,
+)
 from ..promises import at_most, exactly, ratio
 
 LANES = np.arange(32)
@@ -87,6 +100,40 @@ def _launch_polynomials(rows: int) -> Launch:
     return Launch((-(-rows // 32),), (256,), (y, a, x, np.int32(rows)), output=y, inputs=(a, x))
 
 
+def _picture_polynomials() -> Figure:
+    """float4 0 of each row: 4 phases of 8 lanes, and every lane's 4 words lie in banks 0 to 3."""
+    figure = new_figure(9.0, 4.2)
+    for phase in range(4):
+        axes = figure.add_axes((0.06 + 0.48 * (phase % 2), 0.47 - 0.45 * (phase // 2), 0.44, 0.36))
+        axes.set_axis_off()
+        axes.set_xlim(0, 32)
+        axes.set_ylim(0, 3.6)
+        _draw_phase(axes, LANES[8 * phase : 8 * phase + 8], f"phase {phase + 1}")
+    waves = int(count_shared(128 * LANES[None], None, 16, False).wavefronts)
+    title = f"float4 0 of each row: 4 phases, each lane wants 4 banks; {waves} wavefronts, counted"
+    figure.text(0.5, 0.93, title, ha="center", color=BLACK, fontsize=12, fontweight="bold")
+    return figure
+
+
+def _draw_phase(axes: Axes, lanes: np.ndarray, name: str) -> None:
+    """8 lanes above, 32 banks below, and a line from each lane to each of the 4 banks of its float4."""
+    boxes(
+        axes, 4 * (lanes % 8), 2.3, 4, 0.6, facecolors=lane_colours()[lanes], edgecolors=INK, linewidths=0.6
+    )
+    boxes(axes, LANES, 0, 1, 0.55, facecolors=[ORANGE] * 4 + [FAINT] * 28, edgecolors=INK, linewidths=0.6)
+    for lane in lanes:
+        colour = PAPER if lane > 14 else BLACK
+        axes.text(4 * (lane % 8) + 2, 2.59, str(lane), ha="center", va="center", color=colour, fontsize=8)
+    for bank in (*range(4), *range(7, 32, 4)):
+        axes.text(bank + 0.5, 0.26, str(bank), ha="center", va="center", color=BLACK, fontsize=7)
+    each, bank = np.repeat(lanes, 4), np.tile(np.arange(4), len(lanes))
+    draw_threads(axes, each, 4 * (each % 8) + 0.5 + bank, 2.3, bank + 0.5, 0.55)
+    for y, text in ((2.59, "lane"), (0.26, "bank")):
+        axes.text(-0.3, y, text, ha="right", va="center", color=INK, fontsize=8)
+    ways = int(count_shared(128 * LANES[None], np.isin(LANES, lanes)[None], 16, False).ways)
+    axes.text(16, 3.2, f"{name}: {ways} lanes queue for banks 0 to 3", ha="center", color=INK, fontsize=9)
+
+
 polynomials = Exercise(
     name="polynomials",
     task="Row r holds the 32 coefficients of a polynomial: y[r] = a[r][0] + a[r][1] x + ... + a[r][31] x^31. "
@@ -135,7 +182,7 @@ extern "C" __global__ void polynomials(float* y, const float4* a, float x, int r
         "Keep chunk c of row r in column c ^ (r % 8), and look for it there.",
         "Horner from the end: for c = 7 ... 0, sum = (((sum * x + v.w) * x + v.z) * x + v.y) * x + v.x.",
     ],
-    picture=lambda: warp_to_banks(128 * LANES, width=16, title="float4 0 of each row"),
+    picture=_picture_polynomials,
 )
 
 

@@ -1,6 +1,6 @@
 """Chapter 03, bank conflicts: what its tables, pictures, sliders and time charts need."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,9 +8,10 @@ from matplotlib.figure import Figure
 
 from ..agreement import modelled_point, modelled_sweep
 from ..emulator import RawKernel
-from ..evidence import recording
+from ..evidence import agreement, one_by_one, recording
 from ..gpus import DEFAULT, device, names
 from ..kernels import OPTIONS
+from ..model import modelled_time
 from ..pictures import Series, warp_to_banks
 from ..pictures import sweep as draw_sweep
 from ..profile import as_emulated, profile
@@ -111,6 +112,18 @@ def _padding_row(gpu: Any, label: str) -> list[Cell]:
     return [Cell(label), *map(Cell, cells)]
 
 
+def waits(counted: Mapping[str, Any]) -> str:
+    """For each launch its modelled time, what it waits for, and what the shared wavefronts alone take."""
+    lines = []
+    for name, p in counted.items():
+        time = modelled_time(p)
+        shared = 1e3 * time.terms["shared wavefronts"]
+        lines.append(
+            f"{name}: {time.ms:.3f} ms, limited by {time.limiter}; shared wavefronts {shared:.3f} ms"
+        )
+    return f"modelled, {DEFAULT}\n" + "\n".join(lines)
+
+
 def offset_times() -> Figure:
     """Time of 1,024 loads per thread over OFFSET: modelled, recorded and, with a GPU here, measured."""
     chosen = sweep("bank_offset")
@@ -133,7 +146,29 @@ def offset_times() -> Figure:
         times = [measured(point) for point in large]
         low, high = [t.low_ms for t in times], [t.high_ms for t in times]
         series.append(Series("measured", offsets, [t.ms for t in times], "", device().name, low, high))
-    return draw_sweep(*series, xlabel="OFFSET", ylabel="time (ms)", title=title)
+    return one_by_one(draw_sweep(*series, xlabel="OFFSET", ylabel="time (ms)", title=title))
+
+
+def offset_chart(offsets: Sequence[int], ways: Sequence[float]) -> Figure:
+    """Counted wavefronts per access, a stem for each OFFSET."""
+    series = Series("counted", offsets, ways)
+    return one_by_one(draw_sweep(series, xlabel="OFFSET", ylabel="wavefronts per access"))
+
+
+def transpose_findings() -> str:
+    """What padding did to the tiled transpose, recorded and modelled, and how far the model is off."""
+    chosen, table = sweep("bank_transpose"), recording("bank_transpose")
+    if table is None:
+        return agreement("bank_transpose")
+    at = [point.columns for point in chosen.points(chosen.size)]
+    tiled, padded = (at.index({"variant": name, "size": chosen.size}) for name in ("tiled", "padded"))
+    before, after = (float(table.ms[i]) for i in (tiled, padded))
+    model = modelled_sweep("bank_transpose")
+    return (
+        f"{chosen.size} x {chosen.size} floats, recorded on the {DEFAULT}: tiled {before:.3f} ms, padded "
+        f"{after:.3f} ms, {before / after:.1f} times faster; modelled "
+        f"{model[tiled].ms / model[padded].ms:.1f} times.\n{agreement('bank_transpose')}"
+    )
 
 
 def measured_transposes() -> str:
