@@ -174,7 +174,7 @@ extern "C" __global__ void bank_load(int* out, int offset, int repeat) {
 """,
 )
 
-# For an even OFFSET several threads store to one word, as in the demo of the notes: a race, harmless here.
+# For an even OFFSET several threads store to one word: a race, harmless here.
 BANK_STORE = Kernel(
     "bank_store",
     r"""
