@@ -80,7 +80,6 @@ def test_cublas_multiplies(monkeypatch):
 
 ROOT = Path(__file__).parents[1]
 CHAPTER = ROOT / "notebooks" / "02_tiling.ipynb"
-SOLVED = ROOT / "notebooks" / "solutions" / "02_tiling.ipynb"
 EVERY = (k.NAIVE, k.COALESCED, k.TILED, k.ADVANCED, k.GUARDED)
 TILED, GUARDED = (kernel.define(TILE=16).compile(cp) for kernel in (k.TILED, k.GUARDED))
 
@@ -101,13 +100,6 @@ def test_the_kernels_of_the_chapter_are_the_recorded_ones():
     sources = cells(CHAPTER)
     for kernel in EVERY:
         assert f'"""{kernel.source}""", "{kernel.name}"' in sources[kernel.name]
-
-
-def test_the_solved_copy_differs_only_in_title_and_exercises():
-    chapter, solved = cells(CHAPTER), cells(SOLVED)
-    assert list(chapter) == list(solved)
-    different = {id_ for id_ in chapter if chapter[id_] != solved[id_]}
-    assert different == {"title", "exercise-rectangles", "exercise-gram", "exercise-window"}
 
 
 # By hand, n = 64: A and B are read n / TILE times; a row of 4 (2) floats is half (a quarter) of a sector.
