@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .emulator import RawKernel
-from .emulator.errors import DeadlockError, EmulatorError, HazardWarning, MemoryAccessError
+from .emulator.errors import DeadlockError, EmulatorError, HazardWarning, MemoryAccessError, StepBudgetError
 from .pictures.style import number_text
 from .profile import profile
 from .promises import Promise
@@ -120,10 +120,12 @@ def check(exercise: Exercise, kernel: object) -> Verdict:
         raise TypeError(f"check takes a CUDA source string or a RawKernel, not {type(kernel).__name__}")
     if is_stub(source, exercise):
         message = f"not solved yet: fill in {exercise.entry!r}, then run this cell again.\n{exercise.task}"
-        verdict = Verdict(False, "unsolved", message + "\nStuck? Call hint() on the exercise.")
+        verdict = Verdict(False, "unsolved", message + f"\nStuck? Call {exercise.name}.hint().")
     else:
         options = getattr(kernel, "options", ()) or exercise.options
-        verdict = _judge(exercise, RawKernel(source, getattr(kernel, "name", exercise.entry), options))
+        emulated = RawKernel(source, getattr(kernel, "name", exercise.entry), options)
+        emulated.step_budget = getattr(kernel, "step_budget", None)
+        verdict = _judge(exercise, emulated)
     print(verdict.message)
     return verdict
 
@@ -174,11 +176,14 @@ def _verdict(reason: str, case: Mapping, what: str, then: str = "") -> Verdict:
 def _error(error: EmulatorError, case: Mapping) -> Verdict:
     """What stopped the kernel: a fault a GPU would have too is a hazard, anything else an error."""
     if isinstance(error, MemoryAccessError):
-        step = "Guard the access: only threads whose index lies inside the array may touch it."
+        step = "Guard the access or check the index expression: only an index inside the array may be used."
         return _verdict("hazard", case, str(error), step)
     if isinstance(error, DeadlockError):
         return _verdict("hazard", case, str(error), NEXT_STEP["divergent barrier"])
-    return _verdict("error", case, f"{type(error).__name__}: {error}")
+    step = (
+        "Look at the loop: does each turn bring its end nearer?" if isinstance(error, StepBudgetError) else ""
+    )
+    return _verdict("error", case, f"{type(error).__name__}: {error}", step)
 
 
 def _hazard(hazards: list, case: Mapping) -> Verdict:

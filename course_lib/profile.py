@@ -107,6 +107,7 @@ def profile(
     launched = launch(
         program, grid3, block3, parameters, dynamic, observe=_widths(emulated, program), seed=seed,
         names=emulated.parameter_names, cooperative=emulated.enable_cooperative_groups,
+        step_budget=emulated.step_budget,
     )  # fmt: skip
     return Profile(emulated, launched, block3, dynamic)
 

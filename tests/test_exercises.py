@@ -119,7 +119,7 @@ def test_messages_say_what_is_wrong_and_what_next():
     assert "promised at most 4" in wrong["strided"]
     assert "Next: Let neighbours read neighbours." in wrong["strided"]
     assert "n=1000" in wrong["no_bounds_check"]
-    assert "Next: Guard the access" in wrong["no_bounds_check"]
+    assert "Next: Guard the access or check the index" in wrong["no_bounds_check"]
     assert "shared race" in wrong["missing_barrier"]
     assert "Next: Put a barrier between" in wrong["missing_barrier"]
     assert "CompileError" in wrong["missing_semicolon"]
@@ -195,3 +195,18 @@ def test_a_verdict_and_an_exercise_in_words(capsys):
         "  shapes: n=512; n=1000; n=31",
         "  promise: sectors per load request at most 4",
     ]
+
+
+def test_an_endless_loop_gets_a_verdict_within_its_budget():
+    from course_lib.emulator import RawKernel
+
+    kernel = RawKernel(HEAD + "    while (n) y[threadIdx.x] += x[0];\n}", "twice")
+    kernel.step_budget = 1_000
+    verdict = check(sample(), kernel)
+    assert verdict.reason == "error"
+    assert "stopped after 1,000 steps" in verdict.message
+    assert "\nNext: Look at the loop" in verdict.message
+
+
+def test_the_stub_names_the_call_for_a_hint():
+    assert "Stuck? Call sample_twice.hint()." in message(STUB)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .run import Launch
 
 SPIN_PATIENCE = 64
+STEP_LANES = 2048  # a step of the budget is one instruction for fewer than so many threads
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ class Chunk:
         while True:
             block = blocks[fragment.pc]
             self.steps += 1
-            launch.steps_left -= 1
+            launch.steps_left -= len(block.instructions) * (1 + fragment.lanes.count // STEP_LANES)
             if launch.steps_left < 0:
                 self._out_of_steps(block)
             outcome = block.run(fragment.registers, fragment)
@@ -164,7 +165,9 @@ class Chunk:
     def _out_of_steps(self, block: Block) -> None:
         raise StepBudgetError(
             f"{self.program.kernel}: stopped after {self.launch.step_budget:,} steps near line {block.line}; "
-            "the kernel probably never ends. A loop condition that no thread changes is the usual reason."
+            "the kernel probably never ends. A loop condition that no thread changes is the usual reason. "
+            f"(A step is one instruction for up to {STEP_LANES:,} threads; if the kernel only needs more, "
+            "raise kernel.step_budget.)"
         )
 
     # -- what happens at the end of a basic block; each returns True to go on --

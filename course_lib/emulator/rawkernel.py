@@ -44,7 +44,8 @@ class RawKernel:
     """A kernel from CUDA C++ source, run on NumPy arrays, which it changes in place.
 
     ``code``, ``name``, ``options`` and the call are those of ``cupy.RawKernel``; compiled at first use.
-    Extra: ``ptx`` and ``sass`` as text. The GPU whose limits hold is an H200.
+    Extra: ``ptx`` and ``sass`` as text, and ``step_budget``, the steps after which a launch is stopped as
+    endless (None: the usual number). The GPU whose limits hold is an H200.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class RawKernel:
         self._compiled: Compiled | None = None
         self._max_dynamic: int | None = None
         self._carveout = -1
+        self.step_budget: int | None = None
 
     def __call__(
         self, grid: tuple, block: tuple, args: Sequence[Any], *, shared_mem: int = 0, stream: Any = None
@@ -86,7 +88,10 @@ class RawKernel:
 
         grid3, block3, parameters, dynamic = self.prepare(grid, block, args, shared_mem)
         names, cooperative = self.parameter_names, self.enable_cooperative_groups
-        launch(self.program, grid3, block3, parameters, dynamic, names=names, cooperative=cooperative)
+        launch(
+            self.program, grid3, block3, parameters, dynamic,
+            names=names, cooperative=cooperative, step_budget=self.step_budget,
+        )  # fmt: skip
 
     def prepare(
         self, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0

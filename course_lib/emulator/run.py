@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CHUNK_LANES = 32_768
 CHUNK_BYTES = 128 << 20
-STEP_BUDGET = 1_000_000
+STEP_BUDGET = 250_000
 SEEDED_CHUNKS = 16
 
 
@@ -90,7 +90,7 @@ class Launch:
 
 def launch(
     program: Program, grid: tuple[int, int, int], block: tuple[int, int, int], parameters: list,
-    shared_mem: int = 0, *, observe: dict[int, int] | None = None, step_budget: int = STEP_BUDGET,
+    shared_mem: int = 0, *, observe: dict[int, int] | None = None, step_budget: int | None = None,
     seed: int | None = None, names: list[str] | None = None, cooperative: bool = False,
     trace: Trace | None = None,
 ) -> Launch:  # fmt: skip
@@ -101,14 +101,16 @@ def launch(
     `observe` turns counters and hazard checks on; they are in the returned `Launch`. It is the table of
     `merged.sass_widths`, empty where every access is counted as the PTX has it. `seed` shuffles the order
     of blocks; `names` are the parameters' names for messages; `cooperative` allows a barrier of the grid.
+    `step_budget`: how many steps the launch may take, each an instruction for up to 2,048 threads.
     `trace` is filled with the path of one warp, where counters are on.
 
     Raises MemoryAccessError, DeadlockError, StepBudgetError.
     """
     geometry = Geometry(grid, block)
     running = Launch(
-        program, geometry, parameters, shared_mem, names or [], observe, step_budget, cooperative
-    )
+        program, geometry, parameters, shared_mem, names or [], observe,
+        step_budget or STEP_BUDGET, cooperative,
+    )  # fmt: skip
     if running.tally is not None:
         running.tally.trace = trace
     fresh = deque(_chunks(running, seed))

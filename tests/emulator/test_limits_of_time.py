@@ -187,3 +187,16 @@ def test_a_clock_that_moves_on() -> None:
     assert first[:4].tolist() == [1, 1, 1, 0]
     assert set(kernel(body).program.stand_ins) == {"%clock64", "%globaltimer", "%smid"}
     np.testing.assert_array_equal(first, again)
+
+
+def test_a_wide_loop_is_charged_for_its_threads() -> None:
+    """A step is an instruction for up to 2,048 threads; more steps can be asked for."""
+    made = kernel(
+        "for (int k = 0; k < n; ++k) out[blockIdx.x * 1024 + threadIdx.x] += k;", "volatile int *out, int n"
+    )
+    made.step_budget = 5_000
+    made((1,), (1024,), (ints(1024), 200))
+    with pytest.raises(StepBudgetError, match=r"5,000 steps .*raise kernel\.step_budget"):
+        made((32,), (1024,), (ints(32 * 1024), 200))
+    made.step_budget = 500_000
+    made((32,), (1024,), (ints(32 * 1024), 200))
