@@ -14,7 +14,7 @@ from ..report import Cell, Table
 from .fusion_pictures import Step, draw_sms, draw_traffic
 
 READ, WRITTEN = "course__unique_dram_bytes_ld", "course__unique_dram_bytes_st"
-FULL = 1 << 26  # floats: 256 MB, far above L2
+FULL = 1 << 26  # floats: 256 MiB, far above L2
 BLOCKS = 1056  # 8 blocks for each SM of an H200
 THREADS = 256
 
