@@ -22,7 +22,6 @@ from course_lib.timeline import Step, Timeline
 
 ROOT = Path(__file__).parents[1]
 CHAPTER = ROOT / "notebooks" / "04_divergence.ipynb"
-SOLVED = ROOT / "notebooks" / "solutions" / "04_divergence.ipynb"
 
 LANES = "smsp__thread_inst_executed_per_inst_executed.ratio"
 DIVERGENT = "course__branches_divergent.sum"
@@ -281,10 +280,3 @@ def test_sentences_are_computed_from_the_tables(monkeypatch):
 )
 def test_the_kernels_of_the_chapter_are_the_recorded_ones(kernel):
     assert source(kernel.name) == kernel.source
-
-
-def test_the_solved_copy_differs_only_in_title_and_exercises():
-    chapter, solved = cells(CHAPTER), cells(SOLVED)
-    assert list(chapter) == list(solved)
-    different = {id_ for id_ in chapter if chapter[id_] != solved[id_]}
-    assert different == {"title", "exercise-block-sums", "exercise-two-kinds", "exercise-jobs"}
