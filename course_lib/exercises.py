@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .emulator import RawKernel
-from .emulator.errors import DeadlockError, EmulatorError, HazardWarning, MemoryAccessError, StepBudgetError
+from .emulator.errors import (
+    CompileError,
+    DeadlockError,
+    EmulatorError,
+    HazardWarning,
+    MemoryAccessError,
+    StepBudgetError,
+)
 from .pictures.style import number_text
 from .profile import profile
 from .promises import Promise
@@ -180,6 +187,9 @@ def _error(error: EmulatorError, case: Mapping) -> Verdict:
         return _verdict("hazard", case, str(error), step)
     if isinstance(error, DeadlockError):
         return _verdict("hazard", case, str(error), NEXT_STEP["divergent barrier"])
+    if isinstance(error, CompileError):
+        step = "Mend the first error; later ones often follow from it."
+        return Verdict(False, "error", f"error, CompileError: {error}\nNext: {step}")
     step = (
         "Look at the loop: does each turn bring its end nearer?" if isinstance(error, StepBudgetError) else ""
     )

@@ -122,7 +122,8 @@ def test_messages_say_what_is_wrong_and_what_next():
     assert "Next: Guard the access or check the index" in wrong["no_bounds_check"]
     assert "shared race" in wrong["missing_barrier"]
     assert "Next: Put a barrier between" in wrong["missing_barrier"]
-    assert "CompileError" in wrong["missing_semicolon"]
+    assert wrong["missing_semicolon"].startswith("error, CompileError: twice, line ")
+    assert "Next: Mend the first error" in wrong["missing_semicolon"]
 
 
 def test_a_shape_that_fails_after_others_passed_points_to_the_edge():

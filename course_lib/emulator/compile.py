@@ -15,7 +15,7 @@ from typing import Any
 from . import stored, toolkit
 from .cubin import Resources, resources
 from .errors import CompileError, UnsupportedError
-from .hints import hints
+from .hints import errors_only, hints
 from .sass import SassLine, sass, sass_lines, with_lines
 from .toolkit import FILE_NAME
 
@@ -182,4 +182,4 @@ def _plain_paths(ptx: str, major: int) -> str:
 
 def _message(log: str, source: str, major: int) -> str:
     advice = hints(log, source, toolkit.missing_header_wheels(major))
-    return "\n".join([log, *(f"Hint: {text}" for text in advice)])
+    return "\n".join([errors_only(log, source), *(f"Hint: {text}" for text in advice)])

@@ -1,8 +1,22 @@
 """Every error and warning the emulator raises on purpose."""
 
+import traceback
+from pathlib import Path
+
+_LIBRARY = str(Path(__file__).resolve().parents[1])
+
 
 class EmulatorError(Exception):
     """Base of all errors that a kernel, a launch or an argument can cause."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the reader's own lines and the message, without the library's frames."""
+        frames = traceback.extract_tb(self.__traceback__)
+        foreign = (_LIBRARY, "site-packages")
+        own = [f for f in frames if f.line and not any(folder in f.filename for folder in foreign)]
+        places = [("in " + f.name).replace("in <module>", "this cell") for f in own]
+        lines = [f"{place}, line {f.lineno}: {f.line}" for place, f in zip(places, own, strict=True)]
+        return [*lines, f"{type(self).__name__}: {self}"]
 
 
 class CompileError(EmulatorError):

@@ -2,7 +2,7 @@
 
 import re
 
-from .toolkit import wheel_of_header
+from .toolkit import FILE_NAME, wheel_of_header
 
 # host header -> header of CUDA's own standard library that has the names
 STD_HEADERS = {
@@ -70,6 +70,22 @@ _PHRASES = {
     "__shared__, pass shared_mem= and set kernel.max_dynamic_shared_size_bytes",
     "unrecognized option": "options are a tuple of NVRTC options, e.g. ('-std=c++17', '-DTILE=16')",
 }
+
+
+_KERNEL = re.compile(r"__global__[^;{}]*?(\w+)\s*\(")
+
+
+def errors_only(log: str, source: str) -> str:
+    """An NVRTC ``log`` without warnings; places are named "scale, line 4": kernel and line of ``source``."""
+    kept = [part for part in re.split(r"\n\s*\n", log) if not re.match(r"\S+: warning |Remark: ", part)]
+    text = re.sub(rf"{re.escape(FILE_NAME)}\((\d+)\)", lambda m: _place(source, int(m[1])), "\n".join(kept))
+    return re.sub(rf'(errors? detected) in the compilation of "{re.escape(FILE_NAME)}"', r"\1", text)
+
+
+def _place(source: str, line: int) -> str:
+    """ "scale, line 4", after the last kernel that begins before the end of the line."""
+    names = _KERNEL.findall("\n".join(source.split("\n")[:line]))
+    return f"{names[-1] if names else 'source'}, line {line}"
 
 
 def hints(log: str, source: str, missing_wheels: tuple[str, ...] = ()) -> list[str]:

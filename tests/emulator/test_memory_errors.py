@@ -154,3 +154,14 @@ def test_nothing_is_written_by_the_access_that_fails() -> None:
     out = ints(31)
     message_of("out[threadIdx.x] = 7;", out)
     assert not out.any()
+
+
+def test_a_notebook_shows_only_the_lines_of_the_reader() -> None:
+    with pytest.raises(MemoryAccessError) as caught:
+        run("out[64 + threadIdx.x] = 1;", ints())
+    lines = caught.value._render_traceback_()
+    assert [line.split(", line ")[0] for line in lines[:-1]] == [
+        "in test_a_notebook_shows_only_the_lines_of_the_reader",
+        "in run",
+    ]
+    assert lines[-1] == f"MemoryAccessError: {caught.value}"
