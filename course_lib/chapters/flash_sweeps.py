@@ -43,7 +43,9 @@ def matrices(cp: Any, s: int, heads: int, count: int = 3) -> list:
 # -- one point each ----------------------------------------------------------------
 
 
-def flash(s: int, heads: int, columns: dict, tile: tuple[int, int] = (QUERIES, KEYS), causal=False) -> Point:
+def flash(
+    s: int, heads: int, columns: dict, tile: tuple[int, int] = (QUERIES, KEYS), causal: bool = False
+) -> Point:
     """Attention in one kernel."""
 
     def arguments(cp: Any) -> tuple:

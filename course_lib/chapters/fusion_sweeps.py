@@ -1,6 +1,6 @@
 """Chapter 05, fusion: what is recorded of it, fused kernels beside the library's ways to do the same.
 
-Arrays hold 2^26 floats (256 MB), far more than L2. Every table ends with the device's own copy, by which the
+Arrays hold 2^26 floats (256 MiB), far more than L2. Every table ends with the device's own copy, by which the
 others are judged.
 """
 
