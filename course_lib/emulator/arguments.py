@@ -126,7 +126,7 @@ def _array(array: np.ndarray, slot: _Slot) -> bytes | np.ndarray:
     if not array.dtype.isnative:
         native = array.dtype.newbyteorder("=")
         raise slot.error(
-            f"got dtype {array.dtype.str!r}, of foreign byte order; pass x.astype({native.str!r})"
+            f"got dtype {_named(array.dtype)}, of foreign byte order; pass x.astype({_named(native)})"
         )
     if slot.pointer is False or (slot.pointer is None and slot.size != _POINTER_BYTES):
         return _array_by_value(array, slot)
@@ -139,6 +139,11 @@ def _array(array: np.ndarray, slot: _Slot) -> bytes | np.ndarray:
             "The kernel gets a bare pointer and sees the memory as it lies; pass cp.ascontiguousarray(x)"
         )
     return array
+
+
+def _named(dtype: np.dtype) -> str:
+    """As ``astype`` takes it; a structure by its fields."""
+    return repr(dtype.str) if dtype.fields is None else str(dtype)
 
 
 def _array_by_value(array: np.ndarray, slot: _Slot) -> bytes:
@@ -189,7 +194,7 @@ def _scalar(value: Any, slot: _Slot) -> bytes:
 def _as_numpy(value: Any, slot: _Slot) -> np.generic:
     """The NumPy scalar CuPy makes of ``value``."""
     if isinstance(value, np.generic):
-        if value.dtype.kind not in "biufcV" or not value.dtype.isnative:
+        if value.dtype.kind not in "biufcV" or not value.dtype.isnative or value.dtype.hasobject:
             raise slot.error(f"cannot take {_described(value)}")
         return value
     if isinstance(value, bool):

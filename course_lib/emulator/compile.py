@@ -83,6 +83,16 @@ def compile_source(
     return compiled
 
 
+def _encoded(text: object) -> bytes:
+    """UTF-8 for NVRTC, which would stop at a NUL."""
+    if not isinstance(text, str):
+        raise TypeError(f"an option or name expression must be a str, not {type(text).__name__} {text!r}")
+    encoded = text.encode(errors="replace")
+    if encoded != text.encode(errors="surrogatepass") or b"\0" in encoded:
+        raise CompileError("the source, an option or a name has a NUL or a lone surrogate character in it")
+    return encoded
+
+
 def nvrtc_available() -> bool:
     """True when kernels can be compiled here (NVRTC's wheel and its Python binding exist)."""
     if os.environ.get(STORED_ONLY, "") not in ("", "0"):
@@ -126,11 +136,11 @@ def _load_stored(source: str, options: tuple[str, ...], name_expressions: tuple[
 def _compile_cached(source: str, options: tuple[str, ...], name_expressions: tuple[str, ...]) -> Compiled:
     nvrtc = _nvrtc()
     major = nvrtc.nvrtcVersion()[1]
-    program = _take(nvrtc.nvrtcCreateProgram(source.encode(), FILE_NAME.encode(), 0, [], []))
+    program = _take(nvrtc.nvrtcCreateProgram(_encoded(source), FILE_NAME.encode(), 0, [], []))
     try:
         for expression in name_expressions:
-            _take(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
-        flags = [option.encode() for option in _all_options(options, major)]
+            _take(nvrtc.nvrtcAddNameExpression(program, _encoded(expression)))
+        flags = [_encoded(option) for option in _all_options(options, major)]
         status = nvrtc.nvrtcCompileProgram(program, len(flags), flags)[0]
         log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
         log = log.rstrip("\0 \n")
@@ -139,7 +149,7 @@ def _compile_cached(source: str, options: tuple[str, ...], name_expressions: tup
         ptx = _read(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).decode().rstrip("\0")
         cubin = _read(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
         lowered = {
-            e: _take(nvrtc.nvrtcGetLoweredName(program, e.encode())).decode() for e in name_expressions
+            e: _take(nvrtc.nvrtcGetLoweredName(program, _encoded(e))).decode() for e in name_expressions
         }
     finally:
         nvrtc.nvrtcDestroyProgram(program)

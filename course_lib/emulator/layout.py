@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .blocks import callee
+from .errors import LaunchError
 from .memory import STATIC_START, behind
 from .opcodes import family
 from .ptx import Function, Instruction, Mem, Module, Operand, Sym, Variable, Vec
@@ -155,7 +156,14 @@ def static_addresses(variables: list[Variable]) -> dict[str, int]:
 
 def initial_bytes(variable: Variable, addresses: dict[str, int]) -> np.ndarray:
     """Initial value. Addresses of functions are 0: calls through pointers are refused at load."""
-    data = np.frombuffer(variable.data or bytes(variable.size), np.uint8).copy()
+    try:
+        data = (
+            np.frombuffer(variable.data, np.uint8).copy() if variable.data else np.zeros(variable.size, "B")
+        )
+    except MemoryError:
+        raise LaunchError(
+            f"no memory here for the {variable.size} bytes of variable {variable.name}"
+        ) from None
     for at, name, offset in variable.pointers:
         pointer = addresses[name] + offset if name in addresses else 0
         data[at : at + 8] = np.frombuffer(pointer.to_bytes(8, "little"), np.uint8)

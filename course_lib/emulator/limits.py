@@ -26,6 +26,7 @@ class GpuLimits:
     registers_per_block: int = 65536
     register_granularity: int = 256  # registers are handed to a warp in units of this size
     shared_per_block: int = 48 * 1024
+    local_per_thread: int = 512 * 1024
     shared_per_block_optin: int = 227 * 1024
     sm_count: int = 132
     warps_per_sm: int = 64
@@ -103,6 +104,11 @@ def check_launch(
         )
     _check_shared(name, resources.shared_bytes, dynamic_shared, max_dynamic_shared, gpu)
     _check_registers(name, threads, resources.registers, gpu)
+    if resources.local_bytes > gpu.local_per_thread:
+        raise LaunchError(
+            f"{name}: {resources.local_bytes} bytes of local memory per thread; {gpu.name} has at most "
+            f"{gpu.local_per_thread} (512 KB): use smaller arrays, or global memory"
+        )
 
 
 def _check_axes(name: str, what: str, sizes: Dim3, limits: Dim3, gpu: GpuLimits) -> None:

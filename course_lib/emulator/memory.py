@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .errors import ArgumentError
+
 GLOBAL_START = 0x7F00_0000_0000
 STATIC_START = 0x7E80_0000_0000
 ALIGNMENT = 512
@@ -134,9 +136,11 @@ def owner_of(array: np.ndarray) -> np.ndarray:
 
 
 def _bytes_of(owner: np.ndarray) -> np.ndarray:
-    """The owner's memory as one-dimensional uint8, without a copy. ValueError if it has holes."""
+    """The owner's memory as one-dimensional uint8, without a copy. ArgumentError if it has holes."""
     if not owner.flags.forc:
-        raise ValueError("an array whose own memory has holes cannot be a kernel argument")
+        raise ArgumentError(
+            "an array whose own memory has holes cannot be a kernel argument; pass cp.ascontiguousarray(x)"
+        )
     return owner.view(np.ndarray).ravel(order="K").view(np.uint8)
 
 

@@ -256,6 +256,8 @@ def check_constructor(
         raise TypeError(
             f"options must be a tuple of str, not {type(options).__name__}: write ('-std=c++17',)"
         )
+    for option in (one for one in options if not isinstance(one, str)):
+        raise TypeError(f"options must be a tuple of str; {option!r} is of type {type(option).__name__}")
     unsupported = {
         "translate_cucomplex=True": translate_cucomplex,
         "jitify=True": jitify,
