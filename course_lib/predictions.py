@@ -54,6 +54,8 @@ def _compare(guess: object, actual: object, tolerance: float) -> str:
     """One sentence about the guess."""
     if guess is None:
         return "You made no prediction."
+    if _is_number(actual) and isinstance(guess, str):
+        return f"You predicted {guess!r}: give a number, to compare it."
     if not (_is_number(guess) and _is_number(actual)):
         return f"You predicted {guess}: {'right' if guess == actual else 'not so'}."
     if abs(guess - actual) <= tolerance * abs(actual):

@@ -6,6 +6,7 @@ JupyterLab's theme and only tints cells with translucent colour, so it reads wel
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from textwrap import wrap
 
 from .pictures.style import number_text
 from .tables import text_table
@@ -52,6 +53,7 @@ PLAIN_NAMES = {
 EXCESS = "230,159,0"  # Okabe-Ito orange: more than the ideal
 SHARE = "86,180,233"  # Okabe-Ito sky blue: share of the largest value
 ALARM = "213,94,0"  # Okabe-Ito vermilion: hazards
+PLAIN_WIDTH = 100  # letters in a line of plain text
 CODE_STYLE = (
     "white-space:pre;background:none;display:inline-block;max-width:46ch;overflow:hidden;"
     "text-overflow:ellipsis;vertical-align:bottom"
@@ -59,17 +61,24 @@ CODE_STYLE = (
 
 
 class Cell:
-    """One cell: ``text``, an optional tint (colour and strength 0 ... 1), tooltip, and whether it is code."""
+    """One cell: ``text``, a tint (colour and strength 0 ... 1), tooltip; is it code, may it ``wrap``?"""
 
     def __init__(
-        self, text: object = "", tint: str = "", strength: float = 0.0, tip: str = "", code: bool = False
+        self,
+        text: object = "",
+        tint: str = "",
+        strength: float = 0.0,
+        tip: str = "",
+        code: bool = False,
+        wrap: bool = False,
     ):
-        self.text, self.tip, self.code = str(text), tip, code
+        self.text, self.tip, self.code, self.wrap = str(text), tip, code, wrap
         self.background = f"rgba({tint},{0.75 * min(1.0, strength):.2f})" if tint and strength > 0 else ""
 
     def html(self, tag: str, number: bool) -> str:
         """The cell as <td> or <th>; the text is escaped."""
-        style = f"text-align:{'right' if number else 'left'};padding:1px 8px;white-space:nowrap"
+        style = f"text-align:{'right' if number else 'left'};padding:1px 8px"
+        style += f";white-space:{'normal' if self.wrap else 'nowrap'}"
         style += f";background:{self.background}" if self.background else ""
         body = f'<code style="{CODE_STYLE}">{escape(self.text)}</code>' if self.code else escape(self.text)
         title = f' title="{escape(self.tip, quote=True)}"' if self.tip else ""
@@ -197,29 +206,29 @@ class HazardTable(Table):
             [
                 Cell(h.kind, ALARM, 0.5),
                 Cell(h.line),
-                Cell(_index(h.block)),
-                Cell(_index(h.thread)),
-                Cell(h.message),
+                Cell(h.block_name),
+                Cell(h.thread_name),
+                Cell(h.message, wrap=True),
             ]
             for h in self.hazards
         ]
         super().__init__(header, rows, {0, 2, 3, 4})
 
     def __repr__(self) -> str:
-        return super().__repr__() if self.hazards else "no hazard found"
+        """Plain text, the last column broken between words so that lines have about 100 letters."""
+        if not self.hazards:
+            return "no hazard found"
+        cells = [[cell.text for cell in row] for row in self.rows]
+        short = text_table([row[:-1] for row in cells], self.header[:-1])
+        room = max(40, PLAIN_WIDTH - 2 - max(map(len, short.split("\n"))))
+        rows = []
+        for *first, message in cells:
+            begin, *rest = wrap(message, room)
+            rows += [[*first, begin], *([""] * len(first) + [line] for line in rest)]
+        return text_table(rows, self.header)
 
     def _repr_html_(self) -> str:
         return super()._repr_html_() if self.hazards else "<p>no hazard found</p>"
-
-
-def _index(index) -> str:
-    """A block or thread index without trailing zeros: (3, 0, 0) -> "3", (1, 2, 0) -> "(1, 2)"."""
-    if not isinstance(index, tuple):
-        return str(index)
-    short = list(index)
-    while len(short) > 1 and not short[-1]:
-        short.pop()
-    return str(short[0]) if len(short) == 1 else str(tuple(short))
 
 
 def _number(value: float, zero: str = "") -> str:

@@ -50,3 +50,10 @@ def test_choices(capsys):
     assert "replace None by one of 'faster', 'slower'" in capsys.readouterr().out
     with pytest.raises(ValueError, match="not one of the choices"):
         predict("Faster or slower?", "same", choices=("faster", "slower"))
+
+
+def test_words_for_a_number(capsys):
+    reveal(predict("How many sectors?", "thirty-two"), 32)
+    assert capsys.readouterr().out.endswith(
+        "counted: 32. You predicted 'thirty-two': give a number, to compare it.\n"
+    )

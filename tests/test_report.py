@@ -1,12 +1,14 @@
 """Tables of counts: text for nbval to compare, HTML escaped and in the colours of the theme."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 
 from course_lib import profile
 from course_lib.emulator import RawKernel
+from course_lib.emulator.hazards import Hazard
 from course_lib.report import CounterTable, HazardTable, LineTable
 
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
@@ -44,7 +46,7 @@ PROFILE = SimpleNamespace(
         line(3, "}", executions=32, active_lanes=32),
     ]
 )
-HAZARD = SimpleNamespace(
+HAZARD = Hazard(
     kind="shared race",
     message="s[1] < written twice",
     kernel="f",
@@ -52,6 +54,7 @@ HAZARD = SimpleNamespace(
     block=(2, 0, 0),
     thread=(1, 3, 0),
     address=4,
+    extents=((4, 1, 1), (8, 8, 1)),
 )
 
 
@@ -128,9 +131,17 @@ def test_unknown_metric_keeps_its_own_name():
 def test_hazard_table():
     table = HazardTable(SimpleNamespace(hazards=[HAZARD]))
     assert repr(table).split("\n") == [
-        "hazard       line  block  thread  what happened",
-        "shared race     7      2  (1, 3)  s[1] < written twice",
+        "hazard       line  block  thread     what happened",
+        "shared race     7      2  (1, 3, 0)  s[1] < written twice",
     ]
     assert "s[1] &lt; written twice" in table._repr_html_()
     assert repr(HazardTable([])) == "no hazard found"
     assert "no hazard" in HazardTable([])._repr_html_()
+
+
+def test_a_long_hazard_is_broken_between_words():
+    table = HazardTable([replace(HAZARD, message="word " * 40)])
+    lines = repr(table).split("\n")
+    assert max(map(len, lines)) <= 100
+    assert " ".join(line[lines[0].index("what") :] for line in lines[1:]).split() == ["word"] * 40
+    assert "white-space:normal" in table._repr_html_()

@@ -176,9 +176,10 @@ class Copies:
         block, thread = int(fragment.lanes.lane_blocks[at]), int(fragment.lanes.lane_threads[at])
         issuer = int(owner[at]) - 1
         verb = "writes" if store else "reads"
+        place, name = self.chunk.program.shared_place(int(offsets[at])), self.chunk.hazards.thread_name
         then = "first" if issuer == thread else "in that thread, then __syncthreads()"
         message = (
-            f"thread {thread} {verb} shared byte {int(offsets[at])}, to which thread {issuer} copies "
+            f"thread {name(thread)} {verb} {place}, to which thread {name(issuer)} copies "
             "asynchronously without having waited yet; wait (cp.async.wait_group, __pipeline_wait_prior) "
             f"{then}"
         )

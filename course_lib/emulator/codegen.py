@@ -138,6 +138,7 @@ class _Loader:
             addresses=addresses,
             buffers={v.name: initial_bytes(v, addresses) for v in statics},
             python_source="\n".join(self.source),
+            shared_arrays={n: start for n, (space, start) in layout.symbols.items() if space == "shared"},
         )
 
     def _grain(self) -> int:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 from .lanes import WARP, Geometry
 
+_WITHIN_WARP = "put a __syncwarp() or __syncthreads() between them"
+_BETWEEN_WARPS = "put a __syncthreads() between them"
 DOES = {"load": "reads", "store": "writes", "atomic": "atomically changes"}
 
 
@@ -15,7 +17,7 @@ class Hazard:
 
     `kind` is "shared race", "global race", "uninitialised read", "divergent barrier",
     "inactive lane" or "division by zero"; `address` is a byte of shared memory or a global address;
-    `occurrences` counts the lanes concerned.
+    `occurrences` counts the lanes concerned; `extents` are grid and block.
     """
 
     kind: str
@@ -26,9 +28,20 @@ class Hazard:
     thread: tuple[int, int, int]
     address: int | None
     occurrences: int = 1
+    extents: tuple[tuple[int, int, int], tuple[int, int, int]] = ((2, 2, 2), (2, 2, 2))
+
+    @property
+    def block_name(self) -> str:
+        """The block as the message writes it: one number where the grid has one dimension."""
+        return _short(self.block, self.extents[0])
+
+    @property
+    def thread_name(self) -> str:
+        """The thread, likewise."""
+        return _short(self.thread, self.extents[1])
 
     def __str__(self) -> str:
-        where = f"{self.kernel}, line {self.line}, block {self.block}, thread {self.thread}"
+        where = f"{self.kernel}, line {self.line}, block {self.block_name}, thread {self.thread_name}"
         return f"{self.kind}: {self.message} ({where})"
 
 
@@ -61,12 +74,19 @@ class HazardLog:
         self._times[key] = self._times.get(key, 0) + occurrences
         if key not in self._found:
             block_index, thread_index = self.geometry.block_index(block), self.geometry.thread_index(thread)
-            self._found[key] = Hazard(kind, message, self.kernel, line, block_index, thread_index, address)
+            extents = (self.geometry.grid, self.geometry.block)
+            self._found[key] = Hazard(
+                kind, message, self.kernel, line, block_index, thread_index, address, extents=extents
+            )
 
     def race(
-        self, space: str, place: str, here: Party, there: Party, same: bool, address: int, times: int
-    ) -> None:
-        """Note a race over `place`; `same`: both accesses are of one executed instruction."""
+        self, space: str, place: str, here: Party, there: Party, same: bool, address: int, times: int,
+        crosses: bool = False,
+    ) -> None:  # fmt: skip
+        """Note a race over `place`; `same`: both accesses are of one executed instruction.
+
+        `crosses`: some of the racing pairs are of two warps.
+        """
         apart = here.block != there.block
         line = f" in line {there.line}" if there.line and there.line != here.line else ""
         if same:
@@ -77,16 +97,23 @@ class HazardLog:
                 f"{self._name(here, apart)} {DOES[here.kind]} {place}, which {self._name(there, apart)} "
                 f"{DOES[there.kind]}{line}, with nothing to order the two"
             )
-        message = f"{what}; {_advice(here, there, same)}"
-        self.add(
-            space + " race", message, here.line, here.block, here.thread, address, times, (there.line, same)
-        )  # fmt: skip
+        kind, variant = space + " race", (there.line, same)
+        earlier = self._found.get((kind, here.line, variant))
+        if crosses and earlier is not None and earlier.message.endswith(_WITHIN_WARP):
+            message = earlier.message.removesuffix(_WITHIN_WARP) + _BETWEEN_WARPS
+            self._found[kind, here.line, variant] = replace(earlier, message=message)
+        message = f"{what}; {_advice(here, there, same, crosses)}"
+        self.add(kind, message, here.line, here.block, here.thread, address, times, variant)
 
     def _name(self, party: Party, with_block: bool) -> str:
-        thread = f"thread {_short(self.geometry.thread_index(party.thread), self.geometry.block)}"
+        thread = f"thread {self.thread_name(party.thread)}"
         if not with_block:
             return thread
         return f"block {_short(self.geometry.block_index(party.block), self.geometry.grid)} {thread}"
+
+    def thread_name(self, thread: int) -> str:
+        """A linear thread number as messages write it."""
+        return _short(self.geometry.thread_index(thread), self.geometry.block)
 
     @property
     def findings(self) -> list[Hazard]:
@@ -99,13 +126,13 @@ def _short(index: tuple[int, int, int], extent: tuple[int, int, int]) -> str:
     return str(index[0]) if extent[1:] == (1, 1) else str(index)
 
 
-def _advice(here: Party, there: Party, same: bool) -> str:
+def _advice(here: Party, there: Party, same: bool, crosses: bool) -> str:
     if same:
         return "let one thread write it, or use an atomic operation"
     if here.block != there.block:
         return "blocks run in no order: use two launches, a second array, or atomic operations"
     if "atomic" in (here.kind, there.kind):
         return "make both atomic, or put a barrier between them"
-    if here.thread // WARP == there.thread // WARP:
-        return "put a __syncwarp() or __syncthreads() between them"
-    return "put a __syncthreads() between them"
+    if here.thread // WARP == there.thread // WARP and not crosses:
+        return _WITHIN_WARP
+    return _BETWEEN_WARPS

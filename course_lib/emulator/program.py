@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -79,6 +80,7 @@ class Program:
     addresses: dict[str, int]
     buffers: dict[str, np.ndarray]
     python_source: str
+    shared_arrays: dict[str, int] = field(default_factory=dict)  # name in the PTX -> byte
 
     # -- naming places --------------------------------------------------------
 
@@ -94,6 +96,16 @@ class Program:
         """Kernel and line, for messages."""
         line = self.line(site)
         return f"{self.kernel}, line {line}" if line else self.kernel
+
+    def shared_place(self, byte: int) -> str:
+        """A byte of shared memory by its array: "b_tile + 64 bytes (shared byte 1088)"."""
+        before = [(start, name) for name, start in self.shared_arrays.items() if start <= byte]
+        if not before:
+            return f"shared byte {byte}"
+        start, name = max(before)
+        local = re.fullmatch(r"_ZZ.*?E(\d+)(\D\w*)", name)  # an array that a kernel declares
+        name = local[2][: int(local[1])] if local else name
+        return f"{name} + {byte - start} bytes (shared byte {byte})"
 
     def access_kind(self, site: int) -> str:
         """ "load", "store", "copy" or "atomic"."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from .address import Address, Value
 from .hazards import Party
-from .lanes import LaneSet
+from .lanes import WARP, LaneSet
 from .order import Order, site_of
 from .shadow import Access, Conflict, Shadow
 
@@ -138,7 +138,8 @@ class SharedRaces:
         if not mask.any():
             return
         block, thread, byte = self._first(access, mask)
-        message = f"shared byte {byte} is read before any thread wrote it; its value is undefined"
+        place = self.chunk.program.shared_place(byte)
+        message = f"{place} is read before any thread wrote it; its value is undefined"
         line = self.chunk.program.line(site_of(access.stamp))
         self.chunk.hazards.add("uninitialised read", message, line, block, thread, byte, _lanes(mask))
 
@@ -151,8 +152,10 @@ class SharedRaces:
             before = access.stamp if conflict.when is None else int(conflict.when[at])
             there = Party(conflict.earlier, block, int(conflict.other[at]) % threads, line(site_of(before)))
             same = conflict.when is None
-            place, count = f"shared byte {byte}", _lanes(conflict.mask)
-            self.chunk.hazards.race("shared", place, here, there, same, byte, count)
+            place, count = self.chunk.program.shared_place(byte), _lanes(conflict.mask)
+            apart = access.threads // WARP != conflict.other % threads // WARP
+            crosses = bool((apart & conflict.mask).any())
+            self.chunk.hazards.race("shared", place, here, there, same, byte, count, crosses)
 
     def _first(self, access: Access, mask: np.ndarray) -> tuple[int, int, int]:
         """Linear block and thread numbers of the first lane of a mask, and its byte in shared memory."""

@@ -152,7 +152,7 @@ def test_the_message_says_what_to_do():
     values, out, count = cases.running_arguments()
     found = profile(RawKernel(pipeline(wait=""), "running"), (4,), (64,), (values, out, count)).hazards
     message = next(h.message for h in found if "reads" in h.message)
-    assert "thread 0 reads shared byte 252, to which thread 63 copies" in message
+    assert "thread 0 reads s + 252 bytes (shared byte 252), to which thread 63 copies" in message
     assert "__pipeline_wait_prior" in message
     assert "__syncthreads()" in message
 

@@ -22,9 +22,11 @@ def test_a_race_names_lines_threads_and_the_word() -> None:
     assert (hazard.kind, hazard.kernel, hazard.line) == ("shared race", "k", 5)
     assert (hazard.block, hazard.thread, hazard.address) == ((0, 0, 0), (0, 0, 0), 252)
     assert hazard.occurrences == 64
-    assert "thread 0 reads shared byte 252, which thread 63 writes in line 4" in hazard.message
+    assert (
+        "thread 0 reads s + 252 bytes (shared byte 252), which thread 63 writes in line 4" in hazard.message
+    )
     assert "__syncthreads()" in hazard.message
-    assert "k, line 5, block (0, 0, 0), thread (0, 0, 0)" in str(hazard)
+    assert "k, line 5, block 0, thread 0" in str(hazard)
 
 
 def test_threads_of_two_dimensional_blocks_are_named_by_their_index() -> None:
@@ -269,3 +271,10 @@ def test_division_by_zero(kind: str, operation: str) -> None:
 def test_division_of_other_numbers_is_no_finding() -> None:
     assert kinds("out[t] = t ? 100 / t : t / 7 + t % 3;") == set()
     assert kinds("out[t] = 1.0f / t;") == set()  # IEEE 754: infinity
+
+
+@pytest.mark.parametrize(("other", "advice"), [("t ^ 1", True), ("t < 2 ? t ^ 1 : (t + 40) % 64", False)])
+def test_syncwarp_is_offered_only_where_no_pair_crosses_warps(other: str, advice: bool) -> None:
+    (hazard,) = findings(f"{S} s[t] = t; out[t] = s[{other}];", block=64)
+    assert ("__syncwarp" in hazard.message) == advice
+    assert "thread 0 reads s + 4 bytes (shared byte 4), which thread 1 writes" in hazard.message
