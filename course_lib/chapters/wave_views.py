@@ -137,9 +137,6 @@ def _one_more(gpu: Gpu, label: str, fewer: int, more: int) -> list[Cell]:
 # -- matrix products of cuBLAS ----------------------------------------------------------
 
 
-EARLIER = {1792: 284, 1793: 75, 1794: 115}  # TFLOP/s of an H200, as first measured
-
-
 def alignment(size: int) -> int:
     """Bytes, up to 16, that divide the distance between rows of `size` float16: what a load may rely on."""
     row = 2 * size
@@ -198,10 +195,6 @@ def two_effects() -> str:
         f"modelled: {counts[0]} and {counts[1]} tiles are one wave each on 132 SMs: waves explain a factor "
         f"of {factor:g}"
     ]
-    earlier = ", ".join(f"{size} -> {value}" for size, value in EARLIER.items())
-    lines.append(
-        f"recorded in an earlier run, TFLOP/s: {earlier}: a factor of {EARLIER[1792] / EARLIER[1793]:.1f}"
-    )
     rates = {size: rate(size) for size in (1792, 1793, 1794, 1800)}
     if None in rates.values():
         return "\n".join([*lines, NOT_RECORDED.format("waves_gemm")])
