@@ -103,8 +103,9 @@ def time_table(name: str, gpu: str = DEFAULT) -> ShownTable:
     if table is not None:
         rows += _call_rows(table, list(points[0].columns), len(points), len(columns))
     words = {list(columns).index(column) for column in ("launch", "model: limited by")}
-    size = f"{chosen.size:,} {chosen.what}"
-    return ShownTable(list(columns), rows, words, f"{size}; {table.caption}" if table else size)
+    sizes = {point.columns.get("size", point.columns.get("sequence")) for point in points}
+    captions = [f"{chosen.size:,} {chosen.what}"] * (len(sizes) < 2) + ([table.caption] if table else [])
+    return ShownTable(list(columns), rows, words, "; ".join(captions))
 
 
 def _call_rows(table: Table, varying: list[str], first: int, width: int) -> list[list[Cell]]:

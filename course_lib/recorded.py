@@ -74,20 +74,26 @@ class Table:
     @property
     def caption(self) -> str:
         """Where the figures come from, in a line."""
-        meta = self.meta
+        meta, runs = self.meta, self.columns["n"]
+        runs = f" {runs.min()} " if np.ptp(runs) == 0 else f" {runs.min()} to {runs.max()} "
         return (
             f"recorded on {meta['gpu']}, driver {meta['driver']}, CUDA {meta['cuda']}, CuPy {meta['cupy']}, "
-            f"{meta['date']}, by {meta['script']}: {meta['median']}; spread: {meta['spread']}"
+            f"{meta['date']}, by {meta['script']}: median {meta['median'].replace(' n ', runs)}"
         )
+
+    @property
+    def _full_caption(self) -> str:
+        """The caption of the whole table, which shows the quartiles too."""
+        return f"{self.caption}; spread: {self.meta['spread']}"
 
     def _cells(self) -> list[list[str]]:
         return [[_shown(value) for value in row.values()] for row in self.rows()]
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.caption}\n" + text_table(self._cells(), header=list(self.columns))
+        return f"{self.name}: {self._full_caption}\n" + text_table(self._cells(), header=list(self.columns))
 
     def _repr_html_(self) -> str:
-        return html_table(self._cells(), header=list(self.columns), caption=self.caption)
+        return html_table(self._cells(), header=list(self.columns), caption=self._full_caption)
 
 
 def recorded(gpu: str, name: str, folder: Path = FOLDER) -> Table:

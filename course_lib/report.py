@@ -39,10 +39,10 @@ PLAIN_NAMES = {
     "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum": "float additions",
     "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum": "float multiplications",
     "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": "float multiply-adds",
-    "course__unique_dram_bytes_ld": "distinct bytes loaded (whole sectors)",
-    "course__unique_pair_bytes_ld": "distinct bytes loaded (pairs of sectors)",
+    "course__unique_dram_bytes_ld": "bytes of distinct sectors loaded",
+    "course__unique_pair_bytes_ld": "bytes of distinct pairs of sectors loaded",
     "course__sectors_ideal_global_op_ld.sum": "sectors loads needed at least",
-    "course__unique_dram_bytes_st": "distinct bytes stored (whole sectors)",
+    "course__unique_dram_bytes_st": "bytes of distinct sectors stored",
     "launch__registers_per_thread": "registers per thread",
     "launch__shared_mem_per_block_static": "static shared bytes per block",
     "launch__shared_mem_per_block_dynamic": "dynamic shared bytes per block",
@@ -55,7 +55,7 @@ SHARE = "86,180,233"  # Okabe-Ito sky blue: share of the largest value
 ALARM = "213,94,0"  # Okabe-Ito vermilion: hazards
 PLAIN_WIDTH = 100  # letters in a line of plain text
 CODE_STYLE = (
-    "white-space:pre;background:none;display:inline-block;max-width:46ch;overflow:hidden;"
+    "white-space:pre;background:none;display:inline-block;max-width:76ch;overflow:hidden;"
     "text-overflow:ellipsis;vertical-align:bottom"
 )
 
@@ -114,7 +114,7 @@ class Table:
 class LineTable(Table):
     """What each line of CUDA source cost: ``LineTable(profile)``.
 
-    Columns: PTX instructions executed per warp, their average active lanes, memory requests, sectors and
+    Columns: warp instructions (PTX), their average active lanes, memory requests, sectors and
     shared wavefronts, and hazards. A number in brackets is the fewest possible, where the line needs more.
     Orange grows with that excess, and with idle lanes; blue with the share of the busiest line. Columns
     empty for every line are left out.
@@ -126,6 +126,8 @@ class LineTable(Table):
         header = ["line", "source", "instructions", "lanes", "requests", "sectors", "wavefronts", "hazards"]
         rows = [_line_cells(line, busiest) for line in lines]
         keep = [i for i in range(len(header)) if i < 4 or any(row[i].text for row in rows)]
+        for i in (5, 6):
+            header[i] += " (needed at least)" * any("(" in row[i].text for row in rows)
         super().__init__([header[i] for i in keep], [[row[i] for i in keep] for row in rows], {1})
 
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from course_lib import evidence
 from course_lib import record as recorder
 from course_lib.agreement import compare, modelled_sweep, overview
 from course_lib.gpus import gpu
@@ -233,3 +234,16 @@ def test_the_model_orders_the_variants_as_the_h200_does(name):
     except FileNotFoundError:
         pytest.skip("not recorded yet: run `make record` on an H200")
     assert compare(table, modelled_sweep(name)).inversions(margin=0.1) == []
+
+
+def test_the_caption_counts_the_launches_and_the_whole_table_explains_its_quartiles(tmp_path):
+    meta = META | {"median": "of n launches", "spread": "quartiles"}
+    table = write(tmp_path / "demo.csv", [ROWS[0], ROWS[1] | {"n": 12}], meta)
+    assert table.caption.endswith(": median of 9 to 12 launches")
+    assert str(table).split("\n")[0].endswith("launches; spread: quartiles")
+    assert table.where(mapping="naive").caption.endswith(": median of 9 launches")
+
+
+def test_rows_of_two_sizes_are_not_headed_with_one():
+    assert evidence.time_table("coalescing_matmul").caption.startswith("recorded on")
+    assert evidence.time_table("coalescing_vector").caption.startswith("67,108,864 floats copied; recorded")

@@ -60,7 +60,7 @@ HAZARD = Hazard(
 
 def test_line_table_text():
     assert repr(LineTable(PROFILE)).split("\n") == [
-        "line  source                          instructions  lanes  requests  sectors",
+        "line  source                          instructions  lanes  requests  sectors (needed at least)",
         "   1  __global__ void f(float *y) {",
         "   2    if (a < b) y[i] = x[32 * i];            64   31.5        32  1,024 (128)",
         "   3  }                                         32     32",

@@ -28,9 +28,9 @@ LOADS = {
     "load wavefronts in excess": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
 }
 SHARED = {
-    "shared stores, one per warp": SHARED_STORES,
+    "shared store requests": SHARED_STORES,
     "store wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-    "shared loads, one per warp": SHARED_LOADS,
+    "shared load requests": SHARED_LOADS,
     "load wavefronts": LOADS["load wavefronts"],
     "worst conflict (n-way)": LOADS["worst conflict (n-way)"],
     "wavefronts needed at least": FEWEST,

@@ -30,7 +30,7 @@ LOADS = {
     "load requests": LD_REQUESTS,
     "sectors loaded": LD_SECTORS,
     "sectors per request": sectors_per_request,
-    "distinct bytes loaded": "course__unique_dram_bytes_ld",
+    "bytes of distinct sectors loaded": "course__unique_dram_bytes_ld",
 }
 
 

@@ -32,7 +32,7 @@ SPILLED = re.compile(r"\b(STL|LDL)\b")  # machine instructions that store to and
 # the rows of this chapter's tables: label -> metric
 PRODUCT = {
     "multiply-adds": FFMA,
-    "shared loads, one per warp": SHARED_LOADS,
+    "shared load requests": SHARED_LOADS,
     "multiply-adds of a thread per shared load": lambda p: p[FFMA] / 32 / p[SHARED_LOADS],
     "wavefronts of shared memory": "memory_l1_wavefronts_shared",
     "sectors loaded from global memory": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",

@@ -53,7 +53,7 @@ LOADS = {
     "global load requests": LD_REQUESTS,
     "sectors loaded": LD_SECTORS,
     "sectors per request": ratio(LD_SECTORS, LD_REQUESTS),
-    "distinct bytes loaded": DISTINCT,
+    "bytes of distinct sectors loaded": DISTINCT,
 }
 READS = LOADS | {
     "times a thread asks for an element of A": times_asked_of("a"),
