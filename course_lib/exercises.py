@@ -6,12 +6,13 @@ A kernel is judged by the emulator on every machine, GPU or not, so the verdict 
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from .emulator import RawKernel
 from .emulator.errors import (
+    ArgumentWarning,
     CompileError,
     DeadlockError,
     EmulatorError,
@@ -19,6 +20,7 @@ from .emulator.errors import (
     MemoryAccessError,
     StepBudgetError,
 )
+from .emulator.signature import parse_signature
 from .pictures.style import number_text
 from .profile import profile
 from .promises import Promise
@@ -133,8 +135,18 @@ def check(exercise: Exercise, kernel: object) -> Verdict:
         emulated = RawKernel(source, getattr(kernel, "name", exercise.entry), options)
         emulated.step_budget = getattr(kernel, "step_budget", None)
         verdict = _judge(exercise, emulated)
+        if not verdict.solved:
+            verdict = replace(verdict, message=verdict.message + _other_parameters(exercise, source))
     print(verdict.message)
     return verdict
+
+
+def _other_parameters(exercise: Exercise, source: str) -> str:
+    """A line of advice if the kernel's parameters are of other types than the stub's."""
+    stub, own = (parse_signature(text, exercise.entry) for text in (exercise.stub, source))
+    if not stub or not own or [p.ctype for p in stub] == [p.ctype for p in own]:
+        return ""
+    return f"\nKeep the parameters of the stub: {', '.join(f'{p.ctype} {p.name}' for p in stub)}."
 
 
 def is_stub(source: str, exercise: Exercise) -> bool:
@@ -165,10 +177,11 @@ def _judge_case(exercise: Exercise, kernel: RawKernel, case: Mapping, report: li
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HazardWarning)  # reported below, as a verdict
+            warnings.simplefilter("ignore", ArgumentWarning)  # the parameters are compared with the stub's
             counted = profile(kernel, launch.grid, launch.block, launch.args, launch.shared_mem)
             if counted.hazards:
                 return _hazard(counted.hazards, case)
-            expected = np.asarray(exercise.spec(*launch.inputs))
+            expected = np.array(exercise.spec(*launch.inputs))  # a copy: it may be a view of an input
             kernel(launch.grid, launch.block, launch.args, shared_mem=launch.shared_mem)
     except EmulatorError as error:
         return _error(error, case)

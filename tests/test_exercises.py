@@ -211,3 +211,26 @@ def test_an_endless_loop_gets_a_verdict_within_its_budget():
 
 def test_the_stub_names_the_call_for_a_hint():
     assert "Stuck? Call sample_twice.hint()." in message(STUB)
+
+
+def test_a_kernel_that_spoils_its_input_does_not_change_what_is_expected():
+    """The specification of this exercise returns a view of its input."""
+    exercise = EXERCISES["split_bodies"]
+    start = exercise.solution.index("{") + 1
+    spoil = " if (blockIdx.x == 0 && threadIdx.x == 0) ((float *)bodies)[0] = 99; "
+    verdict = check(exercise, exercise.solution[:start] + spoil + exercise.solution[start:])
+    assert verdict.reason == "wrong answer", verdict.message
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ("float *y, int n, const float *x", True),
+        ("float *y, const float *x, float n", True),
+        ("float *out, const float *__restrict__ in, const int count", False),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_other_parameters_than_those_of_the_stub(parameters, said):
+    source = f'extern "C" __global__ void twice({parameters}) {{ }}'
+    assert ("\nKeep the parameters of the stub: float* y, float* x, int n." in message(source)) == said

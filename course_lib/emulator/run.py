@@ -7,7 +7,7 @@ so that the blocks it waits for can run.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +28,7 @@ CHUNK_LANES = 32_768
 CHUNK_BYTES = 128 << 20
 STEP_BUDGET = 250_000
 SEEDED_CHUNKS = 16
+SEEDED_BLOCKS = 1 << 24  # a larger grid keeps its order
 
 
 class Launch:
@@ -113,11 +114,13 @@ def launch(
     )  # fmt: skip
     if running.tally is not None:
         running.tally.trace = trace
-    fresh = deque(_chunks(running, seed))
+    fresh = _chunks(running, seed)
+    following = next(fresh, None)
     paused: deque[Chunk] = deque()
     with np.errstate(all="ignore"):
-        while fresh or paused:
-            chunk = Chunk(running, *fresh.popleft()) if fresh else paused.popleft()
+        while following or paused:
+            chunk = Chunk(running, *following) if following else paused.popleft()
+            following = next(fresh, None)
             if not chunk.run():
                 paused.append(chunk)
     return running
@@ -130,8 +133,8 @@ def _chunks(running: Launch, seed: int | None) -> Iterator[tuple[int, int]]:
     most = max(1, min(CHUNK_LANES // geometry.threads, CHUNK_BYTES // max(1, block_bytes)))
     if seed is not None:
         most = min(most, -(-geometry.blocks // SEEDED_CHUNKS))
-    starts = np.arange(0, geometry.blocks, most)
-    if seed is not None:
+    starts: Iterable[int] = range(0, geometry.blocks, most)
+    if seed is not None and geometry.blocks <= SEEDED_BLOCKS:
         starts = np.random.default_rng(seed).permutation(starts)
     for start in starts:
         yield int(start), min(most, geometry.blocks - int(start))

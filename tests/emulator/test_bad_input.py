@@ -2,6 +2,7 @@
 
 import random
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 
@@ -232,3 +233,18 @@ def test_a_cell_run_again_after_each_kind_of_error() -> None:
         out = np.zeros(64, np.int32)
         made((2,), (32,), (out, np.int32(0)))
         np.testing.assert_array_equal(out, np.arange(1, 65))
+
+
+# -- sizes beyond an emulator's reach ----------------------------------------------------
+
+
+@pytest.mark.parametrize("grid", [(2**31 - 1,), (2**31 - 1, 65535, 65535)])
+@pytest.mark.parametrize("block", [1, 1024])
+def test_the_largest_grids_are_stopped_in_little_time_and_memory(grid: tuple, block: int) -> None:
+    made = kernel(COPY)
+    tracemalloc.start()
+    try:
+        assert outcome(lambda: made(grid, (block,), (np.zeros(64, np.int32),))) == "StepBudgetError"
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    finally:
+        tracemalloc.stop()
