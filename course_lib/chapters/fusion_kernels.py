@@ -52,7 +52,7 @@ extern "C" __global__ void matmul(float* c, const float* a, const float* b, int 
 """,
 )
 
-# A block of 256 threads makes 128 x 128 elements, 8 x 8 a thread (chapter 09 says why).
+# A block of 256 threads makes 128 x 128 elements, 8 x 8 a thread.
 MATMUL_FAST = Kernel(
     "matmul_fast",
     r"""

@@ -53,7 +53,7 @@ class Chunk:
         self.launch, self.program, self.geometry = launch, launch.program, launch.geometry
         self.first_block, self.blocks = first_block, blocks
         self.hazards, self.tally = launch.hazards, launch.tally
-        self.steps = 0
+        self.steps, self.steps_left = 0, launch.step_budget
         threads = self.geometry.threads
         self.shared_size, self.shared_row = launch.shared_size, -(-launch.shared_size // 16) * 16
         self.local_size = self.program.local_size
@@ -138,13 +138,13 @@ class Chunk:
 
     def _advance(self, fragment: Fragment) -> bool:
         """Run a fragment until it ends, splits, waits or passes another one. True: it only spins."""
-        blocks, tally, launch, barriers = self.program.blocks, self.tally, self.launch, self.barriers
+        blocks, tally, barriers = self.program.blocks, self.tally, self.barriers
         limit = min(self._order(one) for one in self.ready) if self.ready else None
         while True:
             block = blocks[fragment.pc]
             self.steps += 1
-            launch.steps_left -= len(block.instructions) * (1 + fragment.lanes.count // STEP_LANES)
-            if launch.steps_left < 0:
+            self.steps_left -= len(block.instructions) * (1 + fragment.lanes.count // STEP_LANES)
+            if self.steps_left < 0:
                 self._out_of_steps(block)
             outcome = block.run(fragment.registers, fragment)
             if tally is not None:

@@ -44,7 +44,7 @@ class RawKernel:
     """A kernel from CUDA C++ source, run on NumPy arrays, which it changes in place.
 
     ``code``, ``name``, ``options`` and the call are those of ``cupy.RawKernel``; compiled at first use.
-    Extra: ``ptx`` and ``sass`` as text, and ``step_budget``, the steps after which a launch is stopped as
+    Extra: ``ptx`` and ``sass`` as text, and ``step_budget``, the steps after which blocks are stopped as
     endless (None: the usual number). The GPU whose limits hold is an H200.
     """
 

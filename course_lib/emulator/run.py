@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .chunk import Chunk
+from .errors import LaunchError
 from .global_races import GlobalRaces
 from .hazards import HazardLog
 from .lanes import Geometry
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 CHUNK_LANES = 32_768
 CHUNK_BYTES = 128 << 20
-STEP_BUDGET = 250_000
+STEP_BUDGET = 500_000
+MOST_THREADS = 1 << 29
 SEEDED_CHUNKS = 16
 SEEDED_BLOCKS = 1 << 24  # a larger grid keeps its order
 
@@ -48,7 +50,6 @@ class Launch:
         self.values = self._pack(parameters, names)
         self._cache: dict[tuple[int, str], np.generic] = {}
         self.printed, self.print_cut = 0, False
-        self.steps_left = step_budget
         self.step_budget = step_budget
         self.cooperative = cooperative
         observe = widths is not None
@@ -102,12 +103,17 @@ def launch(
     `observe` turns counters and hazard checks on; they are in the returned `Launch`. It is the table of
     `merged.sass_widths`, empty where every access is counted as the PTX has it. `seed` shuffles the order
     of blocks; `names` are the parameters' names for messages; `cooperative` allows a barrier of the grid.
-    `step_budget`: how many steps the launch may take, each an instruction for up to 2,048 threads.
+    `step_budget`: how many steps blocks that run together may take; one is an instruction for 2,048 threads.
     `trace` is filled with the path of one warp, where counters are on.
 
-    Raises MemoryAccessError, DeadlockError, StepBudgetError.
+    Raises MemoryAccessError, DeadlockError, StepBudgetError, and LaunchError above 2^29 threads.
     """
     geometry = Geometry(grid, block)
+    if geometry.blocks * geometry.threads > MOST_THREADS:
+        raise LaunchError(
+            f"{program.kernel}: {geometry.blocks:,} blocks of {geometry.threads} threads: the emulator takes on "
+            f"{MOST_THREADS:,} threads at most (a GPU more). Use a smaller size"
+        )
     running = Launch(
         program, geometry, parameters, shared_mem, names or [], observe,
         step_budget or STEP_BUDGET, cooperative,

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from course_lib.emulator.errors import DeadlockError, StepBudgetError
+from course_lib.emulator import RawKernel
+from course_lib.emulator.errors import DeadlockError, LaunchError, StepBudgetError
 
 from .cuda import kernel, launched, run
 
@@ -200,3 +201,27 @@ def test_a_wide_loop_is_charged_for_its_threads() -> None:
         made((32,), (1024,), (ints(32 * 1024), 200))
     made.step_budget = 500_000
     made((32,), (1024,), (ints(32 * 1024), 200))
+
+
+def test_many_blocks_and_long_honest_loops_are_no_endless_kernel() -> None:
+    """One pass over 25.6 M elements, and a naive 512^3 product: right, and not stopped."""
+    add = RawKernel(r"""extern "C" __global__ void add(float* y, const float* x, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] += x[i]; }""", "add")
+    x = np.ones(25_600_000, np.float32)
+    y = x.copy()
+    add((100_000,), (256,), (y, x, np.int32(x.size)))
+    assert (y == 2).all()
+    product = RawKernel(r"""extern "C" __global__ void product(float* c, const float* a,
+            const float* b, int n) {
+        int r = blockIdx.y * 16 + threadIdx.y, q = blockIdx.x * 16 + threadIdx.x; float s = 0;
+        for (int k = 0; k < n; ++k) s += a[r * n + k] * b[k * n + q]; c[r * n + q] = s; }""", "product")
+    a = np.arange(512 * 512, dtype=np.float32).reshape(512, 512) % 7
+    c = np.zeros_like(a)
+    product((32, 32), (16, 16), (c, a, a, np.int32(512)))
+    np.testing.assert_array_equal(c, a.astype(np.float64) @ a)
+
+
+def test_more_threads_than_the_emulator_takes_on() -> None:
+    kernel = RawKernel('extern "C" __global__ void none() {}', "none")
+    with pytest.raises(LaunchError, match="smaller size"):
+        kernel((2**31 - 1,), (32,), ())
