@@ -111,8 +111,8 @@ def launch(
     geometry = Geometry(grid, block)
     if geometry.blocks * geometry.threads > MOST_THREADS:
         raise LaunchError(
-            f"{program.kernel}: {geometry.blocks:,} blocks of {geometry.threads} threads: the emulator takes on "
-            f"{MOST_THREADS:,} threads at most (a GPU more). Use a smaller size"
+            f"{program.kernel}: {geometry.blocks:,} blocks of {geometry.threads} threads are more than the "
+            f"{MOST_THREADS:,} threads that the emulator takes on. Use a smaller size"
         )
     running = Launch(
         program, geometry, parameters, shared_mem, names or [], observe,
