@@ -101,16 +101,21 @@ def outputs(page: Page) -> tuple[str, list[str]]:
 def drag(page: Page, explorer: Locator, pixels: int) -> float:
     """Drag the first slider of an `explore` output and let go; ms until the new picture is shown.
 
-    A slider that would run past its end is dragged the other way.
+    A slider that would run past its end is dragged the other way, one of few values until it shows another.
     """
     handle, picture = explorer.locator(".noUi-handle").first, explorer.locator("img").first
     before = picture.get_attribute("src")
     picture.evaluate(_WATCH)
     x, y = _grab(page, handle)
     track = explorer.locator(".noUi-target").first.bounding_box()
+    readout = explorer.locator(".widget-readout").first
+    value = readout.inner_text()
     if not track["x"] <= x + pixels <= track["x"] + track["width"]:
         pixels = -pixels
-    page.mouse.move(x + pixels, y, steps=5)
+    for times in range(1, 9):
+        page.mouse.move(x + times * pixels, y, steps=5)
+        if readout.inner_text() != value:
+            break
     page.mouse.up()
     page.wait_for_function("window.courseShown !== null", timeout=30_000)
     assert picture.get_attribute("src") != before
