@@ -81,8 +81,8 @@ def record_notebooks(notebooks: list[Path], folder: Path = FOLDER) -> int:
     from nbclient import NotebookClient
 
     before = os.environ.copy()
-    path = os.pathsep.join(filter(None, [str(FOLDER.parents[1]), before.get("PYTHONPATH")]))
-    os.environ.update({RECORD: str(folder.resolve()), "COURSE_BACKEND": "emulator", "PYTHONPATH": path})
+    searched = os.pathsep.join(filter(None, [str(FOLDER.parents[1]), before.get("PYTHONPATH")]))
+    os.environ.update({RECORD: str(folder.resolve()), "COURSE_BACKEND": "emulator", "PYTHONPATH": searched})
     try:
         for path in notebooks:
             notebook = nbformat.read(path, as_version=4)
