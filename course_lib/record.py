@@ -15,7 +15,7 @@ from typing import Any
 from .gpu_query import this_machine
 from .gpus import Gpu
 from .recorded import FOLDER, write
-from .sweeps import Call, Point, Sweep, all_sweeps
+from .sweeps import Call, Point, Reading, Sweep, all_sweeps
 from .timing import flusher, measure, nothing, quartiles
 
 WARM_UP_SECONDS = 0.5  # an idle GPU runs at a low clock
@@ -62,17 +62,23 @@ def record(cp: Any, sweeps: Sequence[Sweep], folder: Path, n: int) -> None:
         print(f"{sweep.name}: {len(rows)} points in {time.perf_counter() - start:.1f} s", flush=True)
 
 
-def time_point(cp: Any, point: Point | Call, flush: Any, n: int) -> dict[str, object] | None:
+def time_point(cp: Any, point: Point | Call | Reading, flush: Any, n: int) -> dict[str, object] | None:
     """One row of a table: what varies, the quartiles in milliseconds, and what the launch had to do.
 
-    None where a library that should be called is not installed.
+    A `Reading` says its own milliseconds; all else is timed between CUDA events. None where a library that
+    should be called is not installed.
     """
     launch = point.launcher(cp)
     if launch is None:
         print(f"left out, library missing: {dict(point.columns)}")
         return None
     before = nothing if point.warm else flush
-    low, middle, high = quartiles(measure(cp, launch, before, UNTIMED, n))
+    if isinstance(point, Reading):
+        n = point.n or n
+        times = readings(cp, launch, before, UNTIMED, n)
+    else:
+        times = measure(cp, launch, before, UNTIMED, n)
+    low, middle, high = quartiles(times)
     row = {**point.columns, "median_ms": middle, "low_ms": low, "high_ms": high, "n": n}
     if point.useful_bytes:
         row["useful_bytes"] = point.useful_bytes
@@ -81,10 +87,24 @@ def time_point(cp: Any, point: Point | Call, flush: Any, n: int) -> dict[str, ob
     return row
 
 
+def readings(cp: Any, read: Any, before: Any, untimed: int, n: int) -> list[float]:
+    """Milliseconds that `read()` returned in `n` calls, each begun while the GPU was idle."""
+    found = []
+    for _ in range(untimed + n):
+        before()
+        cp.cuda.get_current_stream().synchronize()
+        found.append(float(read()))
+    return found[untimed:]
+
+
 def provenance(cp: Any, gpu: Gpu, sweep: Sweep) -> dict[str, str]:
     """Where the figures of a table come from."""
     runtime = cp.cuda.runtime.runtimeGetVersion()
-    warm = any(point.warm for point in sweep.points(1))
+    rows = (*sweep.points(1), *sweep.calls(sweep.size))
+    median = f"of n launches between CUDA events, after {UNTIMED} that were not timed"
+    if read := sum(isinstance(row, Reading) for row in rows):
+        other = f"{median}; " if read < len(rows) else ""
+        median = f"{other}of n readings of a clock, each as the code of its row takes it"
     return {
         "table": sweep.name,
         "gpu": gpu.full_name,
@@ -94,10 +114,18 @@ def provenance(cp: Any, gpu: Gpu, sweep: Sweep) -> dict[str, str]:
         "date": datetime.date.today().isoformat(),
         "script": "python -m course_lib.record",
         "size": f"{sweep.size} {sweep.what}",
-        "median": f"of n launches between CUDA events, after {UNTIMED} that were not timed",
+        "median": median,
         "spread": "low_ms and high_ms are the first and third quartile",
-        "l2": "as the launch before left it" if warm else "emptied before every launch",
+        "l2": _l2({row.warm for row in rows}),
     }
+
+
+def _l2(warm: set[bool]) -> str:
+    """In which state L2 was, for rows that all are warm, or cold, or of both kinds."""
+    left, emptied = "as the launch before left it", "emptied before every launch"
+    if len(warm) == 2:
+        return f"{left}, or {emptied}: the row says which"
+    return left if True in warm else emptied
 
 
 def driver_version(cp: Any) -> str:

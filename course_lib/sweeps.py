@@ -58,7 +58,24 @@ class Call:
     warm: bool = False
 
 
-def no_calls(size: int) -> list[Call]:
+@dataclass(frozen=True)
+class Reading:
+    """A clock that is read by the code itself: the host's, or events set in a way of its own.
+
+    `launcher(cp)` gives a function that measures once and returns milliseconds, its arrays made; None where
+    something is missing. Before every reading the GPU is idle, and L2 emptied unless `warm`. `n`: readings to
+    take, 0 for as many as other rows have launches.
+    """
+
+    columns: Mapping[str, int | str]
+    launcher: Callable[[Any], Callable[[], float] | None]
+    useful_bytes: int = 0
+    flops: int = 0
+    warm: bool = False
+    n: int = 0
+
+
+def no_calls(size: int) -> list[Call | Reading]:
     """A sweep without library calls."""
     return []
 
@@ -77,7 +94,7 @@ class Sweep:
     points: Callable[[int], list[Point]]
     small: int
     growth: tuple[int, int, int]
-    calls: Callable[[int], list[Call]] = no_calls  # recorded after the points, as the table's last rows
+    calls: Callable[[int], list[Call | Reading]] = no_calls  # after the points, as the table's last rows
 
 
 def floats(cp: Any, count: int) -> Any:

@@ -14,7 +14,7 @@ from course_lib.kernels import COPY_FLOAT
 from course_lib.model import modelled_time
 from course_lib.record import driver_version, provenance, slug, time_point
 from course_lib.recorded import PROVENANCE, read, recorded, write
-from course_lib.sweeps import Point, Sweep, all_sweeps
+from course_lib.sweeps import Call, Point, Reading, Sweep, all_sweeps
 
 META = {key: f"the {key}" for key in PROVENANCE}
 ROWS = [
@@ -159,6 +159,34 @@ def test_a_point_becomes_a_row(monkeypatch):
     assert launched == [((2,), (32,), ("out", "in"))]
     assert before == ["flush"]
     assert row == {"width": 1, "median_ms": 2.0, "low_ms": 1.5, "high_ms": 2.5, "n": 3, "useful_bytes": 512}
+
+
+def test_a_reading_says_its_own_milliseconds_and_begins_on_an_idle_gpu():
+    log, clock = [], iter([9.0, 9.0, 9.0, 9.0, 9.0, 1.0, 2.0, 3.0])
+    stream = SimpleNamespace(synchronize=lambda: log.append("idle"))
+    cp = SimpleNamespace(cuda=SimpleNamespace(get_current_stream=lambda: stream))
+    row = Reading({"way": "host"}, lambda cp: lambda: log.append("read") or next(clock), 8, n=3)
+    found = time_point(cp, row, lambda: log.append("flush"), 50)
+    times = {"median_ms": 2.0, "low_ms": 1.5, "high_ms": 2.5, "n": 3}
+    assert found == {"way": "host", **times, "useful_bytes": 8}
+    assert log == ["flush", "idle", "read"] * 8
+    assert time_point(cp, Reading({}, lambda cp: None), None, 1) is None
+
+
+def test_the_table_says_which_rows_are_readings_and_how_l2_was(monkeypatch):
+    monkeypatch.setattr(recorder, "driver_version", lambda cp: "580.159")
+    read, call = Reading({}, lambda cp: None, warm=True), Call({}, lambda cp: None)
+    found = []
+    for calls in ([read], [call], [call, read]):
+        sweep = Sweep("demo", "", 8, lambda n: [], 0, (1, 0, 0), lambda n, calls=calls: calls)
+        found.append(provenance(CP, gpu("H200"), sweep))
+    said = [meta["median"] for meta in found]
+    assert said[0].startswith("of n readings of a clock")
+    assert "reading" not in said[1]
+    assert "CUDA events" in said[2]
+    assert "readings" in said[2]
+    assert [meta["l2"].split()[0] for meta in found] == ["as", "emptied", "as"]
+    assert found[2]["l2"].endswith("the row says which")
 
 
 def test_without_a_gpu_nothing_is_recorded(monkeypatch, capsys, tmp_path):
