@@ -33,7 +33,9 @@ class Profile(Mapping[str, float]):
     Threads of different blocks are not ordered within a launch; but where a kernel uses fences together
     with atomic operations or volatile flags, what lies before a fence counts as ordered, and the flags
     themselves are not checked. Several threads that store one and the same value are no finding.
-    `unchecked` names arrays too large to be checked for races.
+    `unchecked` names arrays too large to be checked for races. `stand_ins` are the special registers the
+    kernel reads that the emulator makes up, such as `%clock64`, and what they hold: counts that depend on
+    them are not those of a GPU.
     """
 
     source = "counted"
@@ -50,6 +52,7 @@ class Profile(Mapping[str, float]):
         self.shared_bytes = kernel.shared_size_bytes + shared_mem
         self.hazards = launched.hazards.findings
         self.merged = {program.line(site): width for site, width in tally.widths.items()}
+        self.stand_ins = program.stand_ins
         self.unchecked = list(launched.hazards.unchecked)
         self.lines = source_lines(program, tally, self.hazards, kernel.code)
         self._metrics = metrics(program, tally)

@@ -86,17 +86,25 @@ class Cell:
 
 
 class Table:
-    """Rows of cells under a header. ``words``: numbers of the columns that hold words, not numbers."""
+    """Rows of cells under a header. ``words``: numbers of the columns that hold words, not numbers.
+
+    ``notes`` are lines of text under the table.
+    """
 
     def __init__(
-        self, header: Sequence[str], rows: Sequence[Sequence[Cell]], words: set[int], caption: str = ""
+        self,
+        header: Sequence[str],
+        rows: Sequence[Sequence[Cell]],
+        words: set[int],
+        caption: str = "",
+        notes: Sequence[str] = (),
     ):
         self.header, self.rows = list(header), [list(row) for row in rows]
-        self.words, self.caption = words, caption
+        self.words, self.caption, self.notes = words, caption, list(notes)
 
     def __repr__(self) -> str:
         body = text_table([[cell.text for cell in row] for row in self.rows], self.header)
-        return f"{self.caption}\n{body}" if self.caption else body
+        return "\n".join([*filter(None, [self.caption]), body, *self.notes])
 
     def _repr_html_(self) -> str:
         head = self._row_html([Cell(name) for name in self.header], "th")
@@ -105,7 +113,7 @@ class Table:
         return (
             f'<table class="course-table" style="border-collapse:collapse;font-size:12px">{caption}'
             f"<thead>{head}</thead><tbody>{body}</tbody></table>"
-        )
+        ) + "".join(f"<p>{escape(note)}</p>" for note in self.notes)
 
     def _row_html(self, row: Iterable[Cell], tag: str) -> str:
         return "<tr>" + "".join(cell.html(tag, i not in self.words) for i, cell in enumerate(row)) + "</tr>"
@@ -128,7 +136,12 @@ class LineTable(Table):
         keep = [i for i in range(len(header)) if i < 4 or any(row[i].text for row in rows)]
         for i in (5, 6):
             header[i] += " (needed at least)" * any("(" in row[i].text for row in rows)
-        super().__init__([header[i] for i in keep], [[row[i] for i in keep] for row in rows], {1})
+        super().__init__(
+            [header[i] for i in keep],
+            [[row[i] for i in keep] for row in rows],
+            {1},
+            notes=stand_in_notes([profile]),
+        )
 
 
 def _line_cells(line, busiest: float) -> list[Cell]:
@@ -179,7 +192,16 @@ class CounterTable(Table):
             row = [Cell(label, tip=tip), *(Cell(_number(value, zero="0")) for value in values)]
             rows.append([*row, Cell(_ratio(*values))] if pair else row)
         header = ["counted", *profiles, *(["ratio"] if pair else [])]
-        super().__init__(header, rows, {0}, caption)
+        super().__init__(header, rows, {0}, caption, stand_in_notes(profiles.values()))
+
+
+def stand_in_notes(profiles: Iterable) -> list[str]:
+    """A line for each special register a kernel reads that the emulator makes up: no GPU counts so."""
+    return [
+        f"{profile.kernel} reads {name}, which here {told}: counts that depend on it are no GPU's"
+        for profile in profiles
+        for name, told in getattr(profile, "stand_ins", {}).items()
+    ]
 
 
 def _chosen(

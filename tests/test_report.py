@@ -145,3 +145,26 @@ def test_a_long_hazard_is_broken_between_words():
     assert max(map(len, lines)) <= 100
     assert " ".join(line[lines[0].index("what") :] for line in lines[1:]).split() == ["word"] * 40
     assert "white-space:normal" in table._repr_html_()
+
+
+def test_counts_that_rest_on_a_clock_or_multiprocessor_say_so():
+    """PTX ISA, "Special Registers": %clock64 counts cycles, %smid names a multiprocessor; neither is here."""
+    source = r"""extern "C" __global__ void wait(long long *y) {
+        unsigned sm;
+        asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+        y[threadIdx.x] = clock64() + sm;
+    }"""
+    p = profile(RawKernel(source, "wait"), (1,), (32,), (np.zeros(32, np.int64),))
+    assert set(p.stand_ins) == {"%clock64", "%smid"}
+    for table in (LineTable(p), CounterTable({"a": p}, [REQUESTS]), p):
+        clock, multiprocessor = repr(table).split("\n")[-2:]
+        assert clock.startswith("wait reads %clock64, which here counts executed basic blocks")
+        assert "0 for every block" in multiprocessor
+        assert "reads %smid" in table._repr_html_()
+
+
+def test_a_kernel_that_reads_none_has_no_such_line():
+    source = 'extern "C" __global__ void f(int *y) { y[threadIdx.x] = blockIdx.x; }'
+    p = profile(RawKernel(source, "f"), (1,), (32,), (np.zeros(32, np.int32),))
+    assert p.stand_ins == {}
+    assert "reads %" not in repr(p)
