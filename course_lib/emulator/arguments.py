@@ -6,6 +6,7 @@ Python float a double, a bool one byte. Nothing is converted. Where that cannot 
 the author meant, an ArgumentWarning says so.
 """
 
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from .errors import ArgumentError, ArgumentWarning
 from .signature import SourceParameter
 
 _POINTER_BYTES = 8
+_CELL = re.compile(r"[\\/]ipykernel_\d+[\\/]")  # folder in which a kernel compiles cells
 Signature = Sequence[SourceParameter] | None
 
 
@@ -61,12 +63,19 @@ def _agrees(source: SourceParameter, size: int) -> bool:
 
 
 def warn_author(text: str) -> None:
-    """An ArgumentWarning at the line outside this package that led here."""
-    level, frame = 1, sys._getframe()
+    """An ArgumentWarning at the line outside this package that led here.
+
+    A cell of a notebook has no name but a temporary file that differs from run to run: it is "this cell".
+    """
+    frame = sys._getframe()
     package = __name__.partition(".")[0] + "."
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(package):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, ArgumentWarning, stacklevel=level)
+        frame = frame.f_back
+    name = frame.f_code.co_filename
+    place = "this cell" if _CELL.search(name) else name
+    known = frame.f_globals.setdefault("__warningregistry__", {})
+    module = frame.f_globals.get("__name__")
+    warnings.warn_explicit(text, ArgumentWarning, place, frame.f_lineno, module, known)
 
 
 def pack(

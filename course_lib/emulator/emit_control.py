@@ -14,7 +14,7 @@ def emit_call(emitter: Emitter, instruction: Instruction, site: int) -> None:
     at = next(k for k, operand in enumerate(operands) if isinstance(operand, Sym))
     given = operands[at + 1].items if at + 1 < len(operands) else ()  # type: ignore[union-attr]
     values = ", ".join(emitter.read(item, emitter.types[item.name]) for item in given)
-    result = emitter.assign(f'F.builtin("{callee(instruction)}", [{values}])')
+    result = emitter.assign(f'F.builtin("{callee(instruction)}", [{values}], {site})')
     for item in operands[0].items if at else ():  # type: ignore[union-attr]
         emitter.write(item, result, "u32")
 

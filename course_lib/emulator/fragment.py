@@ -102,11 +102,11 @@ class Fragment(MemoryAccess):
         """Whether generic addresses lie in "global", "const" or "param" memory (`isspacep`)."""
         return self.chunk.launch.memory.is_in(space, address)
 
-    def builtin(self, name: str, arguments: list[Value]) -> Plain:
+    def builtin(self, name: str, arguments: list[Value], site: int) -> Plain:
         """A function of NVIDIA's device runtime: `vprintf` or `__assertfail`."""
         if name == "vprintf":
-            return printf.print_lanes(self, *arguments)
-        return printf.fail_assertion(self, arguments[0], arguments[2])
+            return printf.print_lanes(self, *arguments, site)
+        return printf.fail_assertion(self, arguments[0], arguments[2], site)
 
     # -- barriers -------------------------------------------------------------
 

@@ -23,7 +23,9 @@ MOST_LINES = 4096
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|z|j|t|L)?([diouxXcsfFeEgGaAp%])")
 
 
-def print_lanes(fragment: Fragment, format_address: Value, buffer_address: Value) -> np.ndarray:
+def print_lanes(
+    fragment: Fragment, format_address: Value, buffer_address: Value, site: int
+) -> np.ndarray:
     """Write one formatted text per lane, in order of block and thread; returns the numbers of arguments."""
     shape = fragment.lanes.shape
     formats = np.broadcast_to(lanes(format_address), shape).ravel()
@@ -32,7 +34,7 @@ def print_lanes(fragment: Fragment, format_address: Value, buffer_address: Value
     texts = []
     counts = np.zeros(len(formats), np.uint32)
     for lane in range(min(len(formats), MOST_LINES - launch.printed)):
-        reader = _Reader(fragment, lane)
+        reader = _Reader(fragment, lane, site)
         text, counts[lane] = _formatted(reader, reader.string(int(formats[lane])), int(buffers[lane]))
         texts.append(text)
     launch.printed += len(texts)
@@ -43,10 +45,10 @@ def print_lanes(fragment: Fragment, format_address: Value, buffer_address: Value
     return counts.reshape(shape)
 
 
-def fail_assertion(fragment: Fragment, message_address: Value, line: Value) -> NoReturn:
+def fail_assertion(fragment: Fragment, message_address: Value, line: Value, site: int) -> NoReturn:
     """`__assertfail`: raise with the expression, place and thread."""
     first = int(np.ravel(lanes(message_address))[0])
-    text = _Reader(fragment, 0).string(first)
+    text = _Reader(fragment, 0, site).string(first)
     geometry = fragment.chunk.geometry
     block = geometry.block_index(int(fragment.lanes.lane_blocks[0]))
     thread = geometry.thread_index(int(fragment.lanes.lane_threads[0]))
@@ -57,9 +59,10 @@ def fail_assertion(fragment: Fragment, message_address: Value, line: Value) -> N
 
 
 class _Reader:
-    """Reads memory as one lane sees it."""
+    """Reads memory as one lane sees it, for the call at `site`."""
 
-    def __init__(self, fragment: Fragment, lane: int) -> None:
+    def __init__(self, fragment: Fragment, lane: int, site: int) -> None:
+        self.site = site
         ids = fragment.lanes.ids[lane : lane + 1]
         threads = fragment.chunk.geometry.threads
         alone = type(fragment.lanes)(fragment.lanes.geometry, ids // threads, ids % threads, False)
@@ -67,7 +70,9 @@ class _Reader:
 
     def number(self, address: int, dtype: str) -> int | float:
         """One number of a NumPy dtype at a generic address."""
-        value = self.fragment.load("generic", np.uint64(address), 0, np.dtype(dtype), 1, 0, observe=False)
+        value = self.fragment.load(
+            "generic", np.uint64(address), 0, np.dtype(dtype), 1, self.site, observe=False
+        )
         return np.ravel(value)[0].item()
 
     def string(self, address: int) -> str:

@@ -108,10 +108,10 @@ class Program:
         return f"{name} + {byte - start} bytes (shared byte {byte})"
 
     def access_kind(self, site: int) -> str:
-        """ "load", "store", "copy" or "atomic"."""
+        """ "load", "store", "copy" or "atomic"; what `printf` reads for `%s`."""
         family, operation, *_ = self.opcode(site).split(".")
         names = {"ld": "load", "ldu": "load", "ldmatrix": "load", "st": "store", "stmatrix": "store"}
-        names["cp"] = "copy"
+        names |= {"cp": "copy", "call": "read by printf"}
         return operation if family == "wmma" else names.get(family, "atomic")
 
     def barrier_line(self, pc: int) -> int:

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from ipykernel.compiler import get_file_name
 
-from course_lib.emulator.arguments import pack
+from course_lib.emulator.arguments import pack, warn_author
 from course_lib.emulator.errors import ArgumentError, ArgumentWarning
 from course_lib.emulator.ptx import SIZES, Parameter
 from course_lib.emulator.signature import parse_signature
@@ -274,3 +275,13 @@ def test_warning_points_at_the_caller():
     with pytest.warns(ArgumentWarning) as caught:
         pack_one(2.0, "float")
     assert caught[0].filename == __file__
+
+
+def test_a_warning_in_a_notebook_names_no_temporary_file():
+    """The kernel of JupyterLab compiles a cell under a name that holds its process number."""
+    cell = "\n\nwarn('text')"
+    name = get_file_name(cell)
+    with pytest.warns(ArgumentWarning) as caught:
+        exec(compile(cell, name, "exec"), {"__name__": "__main__", "warn": warn_author})
+    assert "ipykernel" in name
+    assert (caught[0].filename, caught[0].lineno) == ("this cell", 3)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from course_lib.emulator.errors import EmulatorError
+from course_lib.emulator.errors import EmulatorError, MemoryAccessError
 from course_lib.emulator.printf import MOST_LINES
 
 from .cuda import kernel, run
@@ -69,6 +69,11 @@ def test_the_result_is_the_number_of_arguments() -> None:
     """CUDA C++ Programming Guide, "Formatted Output": not the number of characters, as in C."""
     assert run('out[0] = printf("");', np.zeros(1, np.int32), block=1)[0] == 0
     assert run('out[0] = printf("%d %d %f", 1, 2, 3.0);', np.zeros(1, np.int32), block=1)[0] == 3
+
+
+def test_a_text_that_is_not_there_is_named_as_what_printf_reads() -> None:
+    with pytest.raises(MemoryAccessError, match=r"k, line 4: read by printf at global address 0x0 lies"):
+        run('\n\n printf("%s", (const char *)0);', np.zeros(1, np.int32), block=1)
 
 
 # -- assert and trap ---------------------------------------------------------------
