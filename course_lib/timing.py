@@ -192,7 +192,9 @@ def flusher(cp: Any, l2_bytes: int) -> Callable[[], None]:
 
 
 def quartiles(times: Sequence[float]) -> tuple[float, float, float]:
-    """First quartile, median and third quartile."""
+    """First quartile, median and third quartile; of a single time, three times that."""
+    if len(times) == 1:
+        return times[0], times[0], times[0]
     low, middle, high = statistics.quantiles(times, n=4, method="inclusive")
     return low, middle, high
 

@@ -49,6 +49,10 @@ def test_the_quartiles_are_numpys():
     assert quartiles(times) == pytest.approx(tuple(np.quantile(times, [0.25, 0.5, 0.75])))
 
 
+def test_a_single_time_has_no_spread():
+    assert quartiles([3.0]) == (3.0, 3.0, 3.0)
+
+
 def test_the_flush_reads_twice_the_l2_and_64_mb_at_least():
     launched = []
     cp = SimpleNamespace(
