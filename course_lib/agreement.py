@@ -137,4 +137,5 @@ def _profile(point: Point):
     from . import standin
     from .profile import profile
 
-    return profile(point.kernel.compile(standin), point.grid, point.block, point.arguments(standin))
+    args = point.arguments(standin)
+    return profile(point.compiled(standin), point.grid, point.block, args, point.shared)

@@ -27,6 +27,7 @@ class Point:
 
     `columns` is what varies. `arguments(cp)` makes the kernel's arguments, the output first. `useful_bytes`
     and `flops` are what one launch must move and compute at least. `warm`: caches are meant to be warm.
+    `shared`: bytes of dynamic shared memory.
     """
 
     columns: Mapping[str, int | str]
@@ -37,11 +38,19 @@ class Point:
     useful_bytes: int = 0
     flops: int = 0
     warm: bool = False
+    shared: int = 0
+
+    def compiled(self, cp: Any) -> Any:
+        """The kernel of `cp`, allowed as much dynamic shared memory as the launch asks for."""
+        kernel = self.kernel.compile(cp)
+        if self.shared:
+            kernel.max_dynamic_shared_size_bytes = self.shared
+        return kernel
 
     def launcher(self, cp: Any) -> Callable[[], object]:
         """The launch as a function without arguments, compiled and with its arrays made."""
-        kernel, args = self.kernel.compile(cp), self.arguments(cp)
-        return lambda: kernel(self.grid, self.block, args)
+        kernel, args = self.compiled(cp), self.arguments(cp)
+        return lambda: kernel(self.grid, self.block, args, shared_mem=self.shared)
 
 
 @dataclass(frozen=True)

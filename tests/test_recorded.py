@@ -153,7 +153,9 @@ def test_a_point_becomes_a_row(monkeypatch):
         lambda cp, launch, flush, warm, n: (launch(), before.append(flush), [1.0, 2.0, 3.0])[-1],
     )
     launched = []
-    cp = SimpleNamespace(RawKernel=lambda source, name, options: lambda *launch: launched.append(launch))
+    cp = SimpleNamespace(
+        RawKernel=lambda source, name, options: lambda *launch, shared_mem: launched.append(launch)
+    )
     point = Point({"width": 1}, COPY_FLOAT, (2,), (32,), lambda cp: ("out", "in"), 512)
     row = time_point(cp, point, "flush", 3)
     assert launched == [((2,), (32,), ("out", "in"))]

@@ -17,7 +17,7 @@ LOADED = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 def run(point: Point) -> list[np.ndarray]:
     """The arguments after the launch, as NumPy arrays; the output comes first."""
     arguments = point.arguments(cp)
-    point.kernel.compile(cp)(point.grid, point.block, arguments)
+    point.compiled(cp)(point.grid, point.block, arguments, shared_mem=point.shared)
     return [np.asarray(argument) for argument in arguments]
 
 
@@ -126,7 +126,7 @@ def test_scaled_counts_are_those_of_the_larger_launch(name):
 
 
 def counts_of(point: Point):
-    return profile(point.kernel.compile(cp), point.grid, point.block, point.arguments(cp))
+    return profile(point.compiled(cp), point.grid, point.block, point.arguments(cp), point.shared)
 
 
 def test_modelled_sweeps_order_the_variants_of_both_chapters():

@@ -8,15 +8,14 @@ from course_lib.chapters import wave_kernels as k
 from course_lib.chapters import wave_sweeps as w
 from course_lib.occupancy import occupancy
 from course_lib.profile import profile
-from course_lib.sweeps import sweep
+from course_lib.sweeps import Point, sweep
 
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 FUSED = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
 
 
-def run(point: w.Reserving) -> np.ndarray:
-    arguments, kernel = point.arguments(cp), point.kernel.compile(cp)
-    kernel.max_dynamic_shared_size_bytes = point.shared
+def run(point: Point) -> np.ndarray:
+    arguments, kernel = point.arguments(cp), point.compiled(cp)
     kernel(point.grid, point.block, arguments, shared_mem=point.shared)
     return np.asarray(arguments[0])
 

@@ -5,7 +5,6 @@ H200.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,19 +19,6 @@ SMS = 132  # of an H200
 ROOM = {1: 120 << 10, 2: 100 << 10, 4: 50 << 10}  # blocks per SM -> shared bytes with which so many fit
 WAITING, FILLING = 128, 256  # threads of a block
 RECORDED_UNITS = 512  # of a tile
-
-
-@dataclass(frozen=True)
-class Reserving(Point):
-    """A launch with `shared` bytes of shared memory that nobody uses: they keep other blocks off the SM."""
-
-    shared: int = 0
-
-    def launcher(self, cp: Any) -> Callable[[], object]:
-        """As for a `Point`, with the shared memory."""
-        kernel, args = self.kernel.compile(cp), self.arguments(cp)
-        kernel.max_dynamic_shared_size_bytes = self.shared
-        return lambda: kernel(self.grid, self.block, args, shared_mem=self.shared)
 
 
 def room(resident: int, threads: int) -> int:
@@ -52,7 +38,7 @@ def one_each(chains: int, threads: int, resident: int, blocks: Iterable[int], un
     """One tile a block, for several numbers of blocks."""
     kernel, shared = k.chains(k.ONE_EACH, chains), room(resident, threads)
     return [
-        Reserving(
+        Point(
             {"blocks": count},
             kernel,
             (count,),
@@ -114,7 +100,7 @@ def cures(units: int) -> list[Point]:
 def cure(name: str, tiles: int, units: int) -> Point:
     """One launch of `cures`."""
     kernel, grid = CURES[name]
-    return Reserving(
+    return Point(
         {"variant": name, "tiles": tiles},
         k.chains(kernel, 4),
         grid(tiles),
