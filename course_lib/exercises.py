@@ -33,6 +33,9 @@ NEXT_STEP = {
     "divergent barrier": "Move the barrier out of the branch, so that every thread of the block reaches it.",
     "inactive lane": "Let all 32 lanes take part in the shuffle or vote, and mask its result afterwards.",
     "division by zero": "Guard the division, or the threads that need not do it.",
+    "barrier counts differ": "Name one number wherever the barrier is used: all who wait plus all who arrive.",
+    "named barrier never completes": "Write down, for each barrier, who waits, who arrives, and how often; the "
+    "number of threads is those who wait plus those who arrive.",
     "asynchronous copy not waited for": "Wait for the copy, then put a barrier before its words are used.",
 }
 
@@ -199,7 +202,9 @@ def _error(error: EmulatorError, case: Mapping) -> Verdict:
         step = "Guard the access or check the index expression: only an index inside the array may be used."
         return _verdict("hazard", case, str(error), step)
     if isinstance(error, DeadlockError):
-        return _verdict("hazard", case, str(error), NEXT_STEP["divergent barrier"])
+        whole = "every thread of the block" in str(error)
+        kind = "divergent barrier" if whole else "named barrier never completes"
+        return _verdict("hazard", case, str(error), NEXT_STEP[kind])
     if isinstance(error, CompileError):
         step = "Mend the first error; later ones often follow from it."
         return Verdict(False, "error", f"error, CompileError: {error}\nNext: {step}")

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .address import Plain
 from .divergence import split
 from .errors import DeadlockError
 from .fragment import Fragment
 
 if TYPE_CHECKING:
     from .chunk import Chunk
+
+
+COUNTS = "barrier counts differ"
 
 
 @dataclass(eq=False)
@@ -26,16 +30,21 @@ class Waiting:
 
 @dataclass
 class Early:
-    """Threads (with the rows of their blocks) that arrived at a barrier without waiting, and when."""
+    """Threads (with the rows of their blocks) that arrived at a barrier without waiting, and when.
+
+    `count`: how many threads the barrier needs, they say, in the instruction `site`.
+    """
 
     rows: np.ndarray
     threads: np.ndarray
     stamp: int
+    count: int
+    site: int
 
     def without(self, complete: np.ndarray) -> Early:
         """Those whose blocks did not complete the barrier."""
         left = ~complete[self.rows]
-        return Early(self.rows[left], self.threads[left], self.stamp)
+        return replace(self, rows=self.rows[left], threads=self.threads[left])
 
 
 class Barriers:
@@ -62,14 +71,18 @@ class Barriers:
         self.skipping |= self.chunk.program.after_barrier(fragment.pc)
         return False
 
-    def arrive_early(self, fragment: Fragment, barrier: np.ndarray | np.generic) -> None:
+    def arrive_early(self, fragment: Fragment, barrier: Plain, count: Plain, site: int) -> None:
         """`bar.arrive`: the lanes count as arrived, and go on."""
-        numbers = np.broadcast_to(barrier, fragment.lanes.shape).ravel()
+        numbers, counts = (
+            np.broadcast_to(value, fragment.lanes.shape).ravel().astype(np.int64)
+            for value in (barrier, count)
+        )
         stamp = self.chunk.observer.arrival() if self.chunk.observer is not None else 0
-        for number in np.unique(numbers):
-            mine = numbers == number
-            arrived = Early(fragment.rows_of_lanes()[mine], fragment.lanes.lane_threads[mine], stamp)
-            self.early.setdefault(int(number), []).append(arrived)
+        rows, threads = fragment.rows_of_lanes(), fragment.lanes.lane_threads
+        for number, needed in np.unique([numbers, counts], axis=1).T.tolist():
+            mine = (numbers == number) & (counts == needed)
+            arrived = Early(rows[mine], threads[mine], stamp, needed, site)
+            self.early.setdefault(number, []).append(arrived)
 
     def exited(self, fragment: Fragment) -> None:
         """Threads that exit no longer count."""
@@ -88,6 +101,7 @@ class Barriers:
         for barrier in sorted({one.barrier for one in self.parked}):
             waiting = [one for one in self.parked if one.barrier == barrier]
             early = self.early.pop(barrier, [])
+            self._report_counts(barrier, waiting, early)
             arrived = sum(self._per_block(one.fragment) for one in waiting)
             arrived = arrived + sum(np.bincount(one.rows, minlength=self.chunk.blocks) for one in early)
             count = waiting[0].count
@@ -143,12 +157,16 @@ class Barriers:
     # -- findings -------------------------------------------------------------
 
     def check_skipping(self, fragment: Fragment) -> None:
-        """Report lanes that run on behind a barrier where others of their block wait."""
+        """Report lanes that run on behind a barrier where others of their block wait.
+
+        Not where the barrier names its number of threads: then some may have no part in it, or meet at
+        another barrier that the same instruction names.
+        """
         if self.chunk.hazards is None:
             return
         mine = fragment.rows_of_lanes()
         for one in self.parked:
-            if fragment.pc in self.chunk.program.after_barrier(one.fragment.pc):
+            if one.count is None and fragment.pc in self.chunk.program.after_barrier(one.fragment.pc):
                 shared = np.isin(mine, one.fragment.rows_of_lanes())
                 if shared.any():
                     self._report_skip(fragment, one.fragment, shared)
@@ -167,8 +185,10 @@ class Barriers:
         )
 
     def _report_different(self, waiting: list[Waiting], complete: np.ndarray) -> None:
-        """Threads that complete one barrier from different instructions."""
+        """Threads that complete a barrier of the whole block from different instructions."""
         if self.chunk.hazards is None or len({one.fragment.pc for one in waiting}) == 1:
+            return
+        if waiting[0].count is not None:  # roles that meet, each in its own code
             return
         for row in np.flatnonzero(complete):
             places = self._places([one.fragment for one in waiting], self.chunk.first_block + int(row))
@@ -181,6 +201,36 @@ class Barriers:
                 block = self.chunk.first_block + int(row)
                 self.chunk.hazards.add("divergent barrier", message, line, block, int(threads[0]))
                 return
+
+    def _report_counts(self, barrier: int, waiting: list[Waiting], early: list[Early]) -> None:
+        """Threads of a block that give one barrier different counts: undefined (PTX ISA, "bar")."""
+        if self.chunk.hazards is None or len({one.count for one in [*waiting, *early]}) == 1:
+            return
+        program = self.chunk.program
+        given = [
+            (one.fragment.rows_of_lanes(), one.fragment.lanes.lane_threads, one.count,
+             program.barrier_line(one.fragment.pc)) for one in waiting
+        ] + [(one.rows, one.threads, one.count, program.line(one.site)) for one in early]  # fmt: skip
+        for row in range(self.chunk.blocks):
+            here = [(threads[rows == row], *rest) for rows, threads, *rest in given if (rows == row).any()]
+            if len({count for _, count, _ in here}) > 1:
+                self._report_count(barrier, row, sorted(here, key=lambda one: one[2]))
+                return
+
+    def _report_count(self, barrier: int, row: int, here: list[tuple[np.ndarray, int | None, int]]) -> None:
+        told = "; ".join(
+            f"threads {_ranges(threads)} in line {line} give it "
+            f"{'all threads' if count is None else f'{count} threads'}"
+            for threads, count, line in here
+        )
+        message = (
+            f"barrier {barrier} is given different numbers of threads: {told}; all who meet at a barrier, "
+            "whether they wait or only arrive, must name one number"
+        )
+        threads, _, line = here[0]
+        self.chunk.hazards.add(  # type: ignore[union-attr]
+            COUNTS, message, line, self.chunk.first_block + row, int(threads[0])
+        )
 
     def _places(self, fragments: list[Fragment], block: int) -> list[tuple[int, int, np.ndarray]]:
         """(pc, source line, threads) of each instruction at which threads of a block wait."""
@@ -201,6 +251,14 @@ class Barriers:
             f"{self.chunk.program.barrier_line(one.fragment.pc)}"
             for one in self.parked
             if len(threads := _threads_of(one.fragment, block))
+        ]
+        row = block - self.chunk.first_block
+        told += [
+            f"threads {_ranges(one.threads[one.rows == row])} arrived at barrier {number} in line "
+            f"{self.chunk.program.line(one.site)}, for {one.count} threads"
+            for number, early in sorted(self.early.items())
+            for one in early
+            if (one.rows == row).any()
         ]
         wanted = "every thread of the block" if first.count is None else f"{first.count} threads"
         raise DeadlockError(

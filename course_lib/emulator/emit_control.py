@@ -32,7 +32,8 @@ def emit_bar(emitter: Emitter, instruction: Instruction, site: int) -> None:
     if "cluster" in parts:
         raise emitter.refuse(f"PTX instruction {instruction.opcode} (thread block clusters)")
     if "arrive" in parts:
-        emitter.lines.append(f"F.arrive({emitter.read(instruction.operands[0], 'u32')})")
+        number, count = (emitter.read(operand, "u32") for operand in instruction.operands)
+        emitter.lines.append(f"F.arrive({number}, {count}, {site})")
     else:
         emitter.lines.append(f"F.sync_warp({emitter.read(instruction.operands[0], 'u32')}, {site})")
 

@@ -110,9 +110,9 @@ class Fragment(MemoryAccess):
 
     # -- barriers -------------------------------------------------------------
 
-    def arrive(self, number: Plain) -> None:
+    def arrive(self, number: Plain, count: Plain, site: int) -> None:
         """`bar.arrive`."""
-        self.chunk.barriers.arrive_early(self, number)
+        self.chunk.barriers.arrive_early(self, number, count, site)
 
     def vote(self, number: Plain, predicate: Plain) -> None:
         """The predicates that the lanes bring to the barrier of `bar.red`."""

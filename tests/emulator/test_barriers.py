@@ -185,3 +185,32 @@ def test_counts_do_not_depend_on_the_seed() -> None:
     made = kernel("int i = blockIdx.x * 64 + threadIdx.x; if (i % 3) out[i] += i;")
     counts = [dict(profile(made, (40,), (64,), (np.zeros(2560, np.int32),), seed=s)) for s in (None, 5)]
     assert counts[0] == counts[1]
+
+
+def test_pairs_of_warps_that_meet_at_one_instruction_skip_nothing() -> None:
+    """Warps 0 and 1 pass the barrier that warps 2 and 3 wait at, for theirs has another number."""
+    late = "if (t >= 96) for (int k = 0; k < 50; ++k) s[t] += k;"
+    sync = 'asm volatile("bar.sync %0, 64;" :: "r"(1 + t / 64) : "memory");'
+    body = f"{S} s[t] = t; {late} for (int k = 0; k < 3; ++k) {{ {sync} s[t] += 1; }} out[t] = s[t];"
+    assert kinds(body, block=128) == set()
+
+
+def test_roles_may_meet_at_a_named_barrier_each_in_its_own_code() -> None:
+    body = f"{S} s[t] = t;\nif (t < 32) {{ {named(1, 64)} }}\nelse {{ {named(1, 64)} }}\nout[t] = s[t ^ 32];"
+    assert kinds(body, block=64) == set()
+
+
+def test_different_counts_for_one_barrier_are_told() -> None:
+    arrive = 'asm volatile("bar.arrive 1, COUNT;" ::: "memory");'
+    body = f"{S} s[t] = t; if (t < 32) {{ {arrive} }} else {{ {named(1, 64)} }} out[t] = s[t];"
+    assert kinds(body.replace("COUNT", "64"), block=64) == set()
+    assert kinds(body.replace("COUNT", "96"), block=64) == {"barrier counts differ"}
+
+
+def test_a_deadlock_names_who_arrived_and_for_how_many() -> None:
+    arrive = 'asm volatile("bar.arrive 1, 96;" ::: "memory");'
+    body = f"if (threadIdx.x < 32) {{ {arrive} }} else {{ {named(1, 96)} }}"
+    with pytest.raises(DeadlockError) as raised:
+        run(body, np.zeros(64, np.int32), block=64)
+    assert "threads 32-63 wait at barrier 1" in str(raised.value)
+    assert "threads 0-31 arrived at barrier 1 in line 2, for 96 threads" in str(raised.value)
