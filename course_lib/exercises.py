@@ -33,9 +33,9 @@ NEXT_STEP = {
     "divergent barrier": "Move the barrier out of the branch, so that every thread of the block reaches it.",
     "inactive lane": "Let all 32 lanes take part in the shuffle or vote, and mask its result afterwards.",
     "division by zero": "Guard the division, or the threads that need not do it.",
-    "barrier counts differ": "Name one number wherever the barrier is used: all who wait plus all who arrive.",
-    "named barrier never completes": "Write down, for each barrier, who waits, who arrives, and how often; the "
-    "number of threads is those who wait plus those who arrive.",
+    "barrier counts differ": "Name one number wherever the barrier is used: who waits plus who arrives.",
+    "named barrier never completes": "Write down who waits at each barrier, who arrives there, and how "
+    "often; the number of threads is those who wait plus those who arrive.",
     "asynchronous copy not waited for": "Wait for the copy, then put a barrier before its words are used.",
 }
 

@@ -160,6 +160,64 @@ void warps(float* y, const float4* x, const float* weights, int tiles) {
 """,
 )
 
+# One producer warp, and barriers in shared memory that count arrivals: 32 copies make a stage full, 256
+# consumers make it empty. `parity` is that of the phase to wait for.
+BARRIERS = r"""
+typedef unsigned long long Barrier;
+__device__ unsigned at(Barrier* b) { return __cvta_generic_to_shared(b); }
+__device__ void init(Barrier* b, int arrivals) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"(at(b)), "r"(arrivals) : "memory");
+}
+__device__ void arrive(Barrier* b) {
+    asm volatile("{ .reg .b64 phase; mbarrier.arrive.shared.b64 phase, [%0]; }" :: "r"(at(b)) : "memory");
+}
+__device__ void arrive_with_copies(Barrier* b) {  // when all copies of this thread so far are there
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" :: "r"(at(b)) : "memory");
+}
+__device__ void await(Barrier* b, int parity) {
+    int done;
+    do asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2;"
+                    " selp.s32 %0, 1, 0, p; }"
+                    : "=r"(done) : "r"(at(b)), "r"(parity) : "memory");
+    while (!done);
+}
+"""
+MBARRIER = Kernel(
+    "counted",
+    DOT
+    + COPY
+    + BARRIERS
+    + r"""
+extern "C" __global__
+void counted(float* y, const float4* x, const float* weights, int tiles) {
+    __shared__ float4 tile[STAGES][TILE];
+    __shared__ Barrier full[STAGES], empty[STAGES];
+    if (threadIdx.x < STAGES) {
+        init(&full[threadIdx.x], 32);
+        init(&empty[threadIdx.x], 256);
+    }
+    __syncthreads();
+    int s = 0, round = 0, step = gridDim.x;
+    if (threadIdx.x >= 256) {  // one warp of producers
+        for (int i = blockIdx.x; i < tiles; i += step) {
+            if (round > 0) await(&empty[s], (round - 1) % 2);
+            for (int j = threadIdx.x % 32; j < TILE; j += 32) copy16(&tile[s][j], &x[i * TILE + j]);
+            arrive_with_copies(&full[s]);
+            if (++s == STAGES) s = 0, ++round;
+        }
+    } else {  // consumers
+        Column c = column(weights);
+        for (int i = blockIdx.x; i < tiles; i += step) {
+            await(&full[s], round % 2);
+            use(y + i * TILE, tile[s], c);
+            arrive(&empty[s]);
+            if (++s == STAGES) s = 0, ++round;
+        }
+    }
+}
+""",
+)
+
 
 def tiled(kernel: Kernel, tile: int, stages: int = 0) -> Kernel:
     """The kernel for tiles of `tile` float4 and, where it has a choice, `stages` buffers."""

@@ -16,7 +16,8 @@ class Hazard:
     """One finding. `line` is a CUDA source line (0: unknown); `block` and `thread` are 3-D indices.
 
     `kind` is "shared race", "global race", "uninitialised read", "divergent barrier",
-    "barrier counts differ", "asynchronous copy not waited for", "inactive lane" or "division by zero"; `address` is a byte of shared memory or a global address;
+    "barrier counts differ", "asynchronous copy not waited for", "inactive lane" or "division by zero";
+    `address` is a byte of shared memory or a global address;
     `occurrences` counts the lanes concerned; `extents` are grid and block.
     """
 
