@@ -52,13 +52,20 @@ class Architecture:
 
 @dataclass(frozen=True)
 class Compute:
-    """Peak arithmetic at `clock_mhz` (tensor cores at `tensor_clock_mhz`, where that is another)."""
+    """Peak arithmetic at `clock_mhz` (tensor cores at `tensor_clock_mhz`, where that is another).
+
+    Tensor peaks are dense, with sums in float32; None where the tensor cores do not have the format. bf16 has
+    the peak of fp16 wherever it exists.
+    """
 
     clock_mhz: float
     fp32_tflops: float
     source: str
     fp16_tensor_tflops: float | None = None
     tensor_clock_mhz: float | None = None
+    tf32_tensor_tflops: float | None = None
+    fp8_tensor_tflops: float | None = None
+    fp4_tensor_tflops: float | None = None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .emulator.asynchronous import COPY_SPACES, copy_metrics
-from .emulator.isa.matrix_form import tensor_operations
+from .emulator.isa.matrix_form import tensor_operations, tensor_work
 from .emulator.lanes import WARP
 from .emulator.program import Program
 from .emulator.rounds import load_rounds
@@ -67,7 +67,7 @@ def _for_model(program: Program, tally: Tally) -> dict[str, float]:
 
 
 def _executed(program: Program, tally: Tally) -> dict[str, float]:
-    warps = lanes = branches = tensor = 0
+    warps = lanes = branches = tensor = work = 0
     floats, slots = {"fadd": 0, "fmul": 0, "ffma": 0}, 0
     for block in program.blocks:
         counted = [i for i in block.instructions if not i.opcode.startswith("param.")]
@@ -76,6 +76,7 @@ def _executed(program: Program, tally: Tally) -> dict[str, float]:
         branches += tally.warps[block.number] * (block.branches or bool(block.table))
         for instruction in counted:
             tensor += tally.warps[block.number] * tensor_operations(instruction.opcode)
+            work += tally.warps[block.number] * tensor_work(instruction.opcode)
             kind = _FLOATS.get(instruction.opcode.split(".")[0])
             if kind is not None and instruction.opcode.endswith(".f32"):
                 floats[kind] += tally.lanes[block.number]
@@ -87,6 +88,7 @@ def _executed(program: Program, tally: Tally) -> dict[str, float]:
         "course__branches.sum": branches,
         "course__branches_divergent.sum": sum(tally.divergent),
         "course__tensor_flops.sum": tensor,
+        "course__tensor_work.sum": work,  # in operations on 16-bit floats
         "course__fp32_lanes.sum": slots,  # of FP32 units, taken by idle lanes of a warp too
     }
     for kind, number in floats.items():

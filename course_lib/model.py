@@ -16,6 +16,7 @@ It is a bound with a name on it, never a measurement. What it assumes:
 * The resources work at the same time. On the GPU two that are almost equally slow hinder each other.
 * Instruction counts follow the PTX, which the assembler changes (loops unrolled, addresses folded).
 * **FP32**: an instruction takes the units of a whole warp, however many of its lanes are active.
+* **Tensor cores**: at the peak of 16-bit floats, tf32 at half of it, 8-bit floats at no more (`tensor_work`).
 * An SM runs whole blocks: terms of the SM are scaled by the blocks of the busiest SM over the average
   (quantization), terms of the whole chip by the share of SMs that have a block at all.
 
@@ -179,7 +180,7 @@ def _sm_terms(profile: Mapping[str, float], gpu: Gpu) -> dict[str, float]:
     terms = {name: count / per_second for name, count in cycles.items()}
     tensor = gpu.compute.fp16_tensor_tflops
     if tensor:
-        terms["tensor cores"] = profile.get("course__tensor_flops.sum", 0) / (tensor * 1e12)
+        terms["tensor cores"] = profile.get("course__tensor_work.sum", 0) / (tensor * 1e12)
     return terms
 
 

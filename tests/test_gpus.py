@@ -11,6 +11,7 @@ from course_lib.gpus import architecture, device, gpu, names
 
 # Half-precision tensor FLOP per SM and clock, dense, FP32 accumulate (architecture white papers).
 TENSOR = {"T4": 1024, "A100": 2048, "A100-80GB": 2048, "RTX 3090": 512, "RTX 4090": 512, "L4": 1024}
+FIRST = {8.0: "tf32", 8.9: "fp8", 10.0: "fp4"}
 TENSOR |= {"H100": 4096, "H200": 4096, "B200": 8192}
 
 
@@ -26,6 +27,23 @@ def test_the_tensor_peak_follows_from_its_clock(name):
     compute = gpu(name).compute
     clock = compute.tensor_clock_mhz or compute.clock_mhz
     assert compute.fp16_tensor_tflops == pytest.approx(TENSOR[name] * gpu(name).sms * clock / 1e6, rel=0.005)
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_halving_of_the_bits_doubles_the_tensor_peak(name):
+    compute = gpu(name).compute
+    for peak, bits in (("tf32", 32), ("fp8", 8), ("fp4", 4)):
+        found = getattr(compute, f"{peak}_tensor_tflops")
+        assert found is None or found == pytest.approx(compute.fp16_tensor_tflops * 16 / bits, rel=0.03)
+
+
+@pytest.mark.parametrize("name", names())
+def test_formats_came_with_their_architectures(name):
+    """TF32 and BF16 with Ampere (8.0), FP8 with Ada (8.9), FP4 with Blackwell (10.0): the PTX ISA's targets."""
+    found = gpu(name)
+    capability = float(found.architecture.capability)
+    peaks = {first: getattr(found.compute, f"{peak}_tensor_tflops") for first, peak in FIRST.items()}
+    assert all((value is not None) == (capability >= first) for first, value in peaks.items())
 
 
 @pytest.mark.parametrize("name", names())

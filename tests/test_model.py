@@ -37,7 +37,7 @@ def test_each_term_by_hand():
     ffma = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
     assert term("FP32", ffma) == pytest.approx(2e9 / 66.9e12, rel=1e-3)
     assert term("FP32", "course__fp32_lanes.sum") == pytest.approx(2e9 / 66.9e12, rel=1e-3)
-    assert term("tensor cores", "course__tensor_flops.sum") == pytest.approx(1e9 / 989.5e12)
+    assert term("tensor cores", "course__tensor_work.sum") == pytest.approx(1e9 / 989.5e12)
 
 
 def test_a_copy_far_above_l2_is_limited_by_dram():
@@ -105,7 +105,7 @@ def test_fewer_resident_warps_wait_longer():
 
 
 def test_a_copy_of_a_float_a_thread_waits_as_recorded():
-    """Little's law by hand: 64 warps x 132 SMs x 128 bytes under way, each for 0.80 µs."""
+    """Little's law by hand: 64 warps x 132 SMs x 128 bytes in flight, each for 0.80 µs."""
     bytes_read, in_flight = 4 * 2**26, 64 * 132 * 128
     seconds = bytes_read / in_flight * 0.80e-6
     blocks = 2**26 // 256
