@@ -11,8 +11,8 @@ from course_lib.gpus import architecture, device, gpu, names
 
 # Half-precision tensor FLOP per SM and clock, dense, FP32 accumulate (architecture white papers).
 TENSOR = {"T4": 1024, "A100": 2048, "A100-80GB": 2048, "RTX 3090": 512, "RTX 4090": 512, "L4": 1024}
-FIRST = {8.0: "tf32", 8.9: "fp8", 10.0: "fp4"}
 TENSOR |= {"H100": 4096, "H200": 4096, "B200": 8192}
+FIRST = {8.0: "tf32", 8.9: "fp8", 10.0: "fp4"}  # compute capability -> format that came with it
 
 
 @pytest.mark.parametrize("name", names())
@@ -39,7 +39,7 @@ def test_each_halving_of_the_bits_doubles_the_tensor_peak(name):
 
 @pytest.mark.parametrize("name", names())
 def test_formats_came_with_their_architectures(name):
-    """TF32 and BF16 with Ampere (8.0), FP8 with Ada (8.9), FP4 with Blackwell (10.0): the PTX ISA's targets."""
+    """TF32 and BF16 with Ampere, FP8 with Ada, FP4 with Blackwell: target notes of `mma` in the PTX ISA."""
     found = gpu(name)
     capability = float(found.architecture.capability)
     peaks = {first: getattr(found.compute, f"{peak}_tensor_tflops") for first, peak in FIRST.items()}
