@@ -62,8 +62,8 @@ def _agrees(source: SourceParameter, size: int) -> bool:
     return element is None or element.size == size
 
 
-def warn_author(text: str) -> None:
-    """An ArgumentWarning at the line outside this package that led here.
+def warn_author(text: str, category: type[Warning] = ArgumentWarning) -> None:
+    """A warning at the line outside this package that led here.
 
     A cell of a notebook has no name but a temporary file that differs from run to run: it is "this cell".
     """
@@ -75,7 +75,7 @@ def warn_author(text: str) -> None:
     place = "this cell" if _CELL.search(name) else name
     known = frame.f_globals.setdefault("__warningregistry__", {})
     module = frame.f_globals.get("__name__")
-    warnings.warn_explicit(text, ArgumentWarning, place, frame.f_lineno, module, known)
+    warnings.warn_explicit(text, category, place, frame.f_lineno, module, known)
 
 
 def pack(

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from . import cuda, random
-from .arrays import device, device_call, host, ndarray, poison, supported
+from .arrays import array_work, device, device_call, host, ndarray, poison, supported
+from .copies import note_copy_in
 from .kernels import RawKernel, RawModule
 from .names import CONSTANTS, FUNCTIONS, LINALG, TESTING, Namespace, lacking, lift
+from .streams import refuse_capture
 
 __all__ = ["RawKernel", "RawModule", "array", "asarray", "asnumpy", "cuda", "empty", "ndarray", "random"]
 
@@ -32,14 +34,19 @@ def array(
     blocking: bool = False,
 ) -> ndarray:
     """Copy a NumPy array, a list, a scalar or a GPU array to the emulated GPU."""
+    refuse_capture("make arrays before it, or their memory may be given away while the graph uses it")
     new = np.array(_from_host(obj), dtype=dtype, copy=copy or None, order=order, ndmin=ndmin)
     supported(new.dtype)
-    return device(new)
+    moved = device(new)
+    if isinstance(obj, ndarray):
+        if moved is not obj and not np.may_share_memory(host(new), host(obj)):
+            array_work("array", [host(obj)], [new])
+    else:
+        note_copy_in(new)
+    return moved
 
 
-def asarray(
-    a: Any, dtype: DTypeLike = None, order: str | None = None, *, blocking: bool = False
-) -> ndarray:
+def asarray(a: Any, dtype: DTypeLike = None, order: str | None = None, *, blocking: bool = False) -> ndarray:
     """Move to the emulated GPU: a host array is copied, as a transfer does; a GPU array stays as it is."""
     return array(a, dtype, copy=not isinstance(a, ndarray), order=order or "K")
 
@@ -56,7 +63,9 @@ def asnumpy(
     a: Any, stream: Any = None, order: str = "C", out: np.ndarray | None = None, *, blocking: bool = True
 ) -> np.ndarray:
     """Copy a GPU array to the host; anything else becomes a NumPy array."""
-    return a.get(order=order, out=out) if isinstance(a, ndarray) else np.asarray(a, order=order)
+    if isinstance(a, ndarray):
+        return a.get(stream, order, out, blocking)
+    return np.asarray(a, order=order)
 
 
 def empty(shape: int | tuple[int, ...], dtype: DTypeLike = float, order: str = "C") -> ndarray:

@@ -4,7 +4,7 @@ Like CuPy's, it does not mix with NumPy arrays by accident, its reductions and s
 arrays with `.get()`, and fresh memory is not zero. Unlike CuPy's, `numpy.asarray` accepts it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,14 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..emulator.undefined import make_undefined
+from .copies import copy_in, copy_out, host_read
+from .ledger import Operation
+from .streams import Stream, refuse_capture, submit
 
 if TYPE_CHECKING:
     from .cuda import Device
 
+CAPTURED = "the stand-in captures kernels and copies, not {}"
 UNSUPPORTED = "Unsupported type <class 'numpy.ndarray'>: move it to the GPU with cp.asarray first"
 
 
@@ -26,23 +30,25 @@ class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
         """As `cupy.ndarray`: over `memptr`, which `RawModule.get_global` gives, or fresh memory."""
         if memptr is not None:
             return np.frombuffer(memptr, np.dtype(dtype), int(np.prod(shape))).reshape(shape).view(cls)
+        refuse_capture("make arrays before it, or their memory may be given away while the graph uses it")
         array = super().__new__(cls, shape, supported(dtype), strides=strides, order=order)
         return poison(array)
 
     def get(
-        self, stream: Any = None, order: str = "C", out: np.ndarray | None = None, blocking: bool = True
+        self,
+        stream: Stream | None = None,
+        order: str = "C",
+        out: np.ndarray | None = None,
+        blocking: bool = True,
     ) -> np.ndarray:
-        """A copy of the array as a NumPy array."""
-        if out is None:
-            return np.array(host(self), order=order)
-        out[...] = host(self)
-        return out
+        """A copy of the array as a NumPy array. In pinned `out`, not `blocking`, it arrives when you wait."""
+        return copy_out(host(self), stream, order, out, blocking)
 
-    def set(self, arr: np.ndarray, stream: Any = None) -> None:
-        """Copy a NumPy array of the same shape and dtype into this one."""
+    def set(self, arr: np.ndarray, stream: Stream | None = None) -> None:
+        """Copy a NumPy array of the same shape and dtype into this one, in a stream or the current one."""
         if arr.shape != self.shape or arr.dtype != self.dtype:
             raise ValueError(f"set: {arr.dtype}{arr.shape} does not fit {self.dtype}{self.shape}")
-        host(self)[...] = arr
+        copy_in(host(self), arr, stream)
 
     @property
     def data(self) -> Any:
@@ -67,6 +73,8 @@ class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
     def __getitem__(self, key):
         key = host(key) if not isinstance(key, tuple) else tuple(host(k) for k in key)
         found = host(self)[key]
+        if isinstance(found, np.ndarray) and found.size and not np.may_share_memory(host(found), host(self)):
+            array_work("an index", [host(self)], [found])
         if not isinstance(found, np.ndarray):  # CuPy gives a 0-d view, NumPy a copied scalar
             found = host(self)[(*key, ...) if isinstance(key, tuple) else (key, ...)]
         return found.view(ndarray)
@@ -75,16 +83,17 @@ class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
         if isinstance(value, np.ndarray) and not isinstance(value, ndarray) and value.size != 1:
             raise ValueError("non-scalar numpy.ndarray cannot be used to fill: use cp.asarray first")
         key = host(key) if not isinstance(key, tuple) else tuple(host(k) for k in key)
+        array_work("an assignment", [a for a in (host(value),) if isinstance(a, np.ndarray)], [host(self)])
         host(self)[key] = host(value)
 
     def __repr__(self):
-        return repr(host(self))
+        return repr(host_read(host(self)))
 
     def __str__(self):
-        return str(host(self))
+        return str(host_read(host(self)))
 
     def __format__(self, spec):
-        return format(host(self)[()], spec) if self.ndim == 0 else super().__format__(spec)
+        return format(host_read(host(self))[()], spec) if self.ndim == 0 else super().__format__(spec)
 
 
 def _wrap_method(name: str) -> Callable:
@@ -98,8 +107,42 @@ def _wrap_method(name: str) -> Callable:
     return method
 
 
+def _read_method(name: str) -> Callable:
+    """A method by which the host looks at the array."""
+    plain = getattr(np.ndarray, name)
+
+    @wraps(plain)
+    def method(self, *args):
+        return plain(host_read(host(self)), *args)
+
+    return method
+
+
+def _work_method(name: str, in_place: bool) -> Callable:
+    """A method of `numpy.ndarray` that a GPU does as a kernel; what it gives stays as it is."""
+    plain = getattr(np.ndarray, name)
+
+    @wraps(plain)
+    def method(self, *args, **kwargs):
+        refuse_capture(CAPTURED.format(name))
+        found = plain(self, *args, **kwargs)
+        if in_place:
+            array_work(name, [], [host(self)])
+        elif isinstance(found, np.ndarray) and not np.may_share_memory(host(found), host(self)):
+            array_work(name, [host(self)], [host(found)])
+        return found
+
+    return method
+
+
 for _name in "argmax argmin argsort choose dot mean nonzero searchsorted std take trace var".split():
     setattr(ndarray, _name, _wrap_method(_name))
+for _name in "__bool__ __complex__ __float__ __index__ __int__ item tobytes tolist".split():
+    setattr(ndarray, _name, _read_method(_name))
+for _name in "fill partition put sort".split():
+    setattr(ndarray, _name, _work_method(_name, in_place=True))
+for _name in "astype clip compress conj copy cumprod cumsum diagonal flatten repeat round".split():
+    setattr(ndarray, _name, _work_method(_name, in_place=False))
 
 
 def host(value: Any) -> Any:
@@ -127,8 +170,34 @@ def device_call(function: Callable, *args: Any, **kwargs: Any) -> Any:
     """
     args = [_operand(a) for a in args]
     kwargs = {name: _operand(a) for name, a in kwargs.items()}
+    out = kwargs.get("out", ())
+    given = [a for a in _flat(args) if isinstance(a, np.ndarray)]
+    written = [a for a in (out if isinstance(out, tuple) else (out,)) if isinstance(a, np.ndarray)]
+    name = getattr(getattr(function, "__self__", None), "__name__", None) or function.__name__
+    refuse_capture(CAPTURED.format(name))
     with np.errstate(all="ignore"):  # a GPU divides by zero without a word
-        return device(function(*args, **kwargs))
+        found = function(*args, **kwargs)
+    made = [a for a in _flat([found]) if isinstance(a, np.ndarray)]
+    fresh = [a for a in made if not any(np.may_share_memory(a, b) for b in given)]
+    if written or fresh:
+        array_work(name, given, [*written, *fresh])
+    return device(found)
+
+
+def _flat(values: Iterable) -> Iterator:
+    """The values, with those of tuples and lists in their place."""
+    for value in values:
+        if isinstance(value, tuple | list):
+            yield from _flat(value)
+        else:
+            yield value
+
+
+def array_work(name: str, reads: list[np.ndarray], writes: list[np.ndarray]) -> None:
+    """Note what an array function does in the current stream; it has run, or runs next."""
+    refuse_capture(CAPTURED.format(name))
+    named_reads, named_writes = ([(a, "the array") for a in arrays] for arrays in (reads, writes))
+    submit(Operation("array function", name), name, lambda _: None, named_reads, named_writes)
 
 
 def _operand(value):

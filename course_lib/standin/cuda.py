@@ -1,14 +1,22 @@
-"""`cp.cuda` without a GPU: streams and events in which everything is done at once, and an H200's properties.
+"""`cp.cuda` without a GPU: streams, events, graphs and pinned memory, and an H200's properties.
 
-The emulator has no clock, so events order work and cannot time it. The device's properties and attributes are
-those an H200 reported (`data/recorded/h200/device.json`).
+The emulator has no clock, so events order work and cannot time it (`streams`). The device's properties and
+attributes are those an H200 reported (`data/recorded/h200/device.json`).
 """
 
 import json
 from functools import cache
 from pathlib import Path
 
+from . import streams
 from .names import lacking
+from .pinned import PinnedMemoryPointer, alloc_pinned_memory
+from .streams import CUDARuntimeError, Event, Graph, Stream, get_current_stream
+
+__all__ = [
+    "Device", "Event", "Graph", "PinnedMemoryPointer", "Stream", "alloc_pinned_memory", "get_current_stream",
+    "get_elapsed_time", "is_available", "runtime",
+]  # fmt: skip
 
 _RECORDED = Path(__file__).parents[2] / "data" / "recorded" / "h200" / "device.json"
 
@@ -28,11 +36,12 @@ class Device:
 
     @property
     def compute_capability(self) -> str:
-        """"90", as CuPy writes 9.0."""
+        """ "90", as CuPy writes 9.0."""
         return _recorded()["compute_capability"]
 
     def synchronize(self) -> None:
-        """Everything is done already."""
+        """Let the host wait for every stream."""
+        streams.device_synchronize()
 
     def use(self) -> "Device":
         """Make this the current device, which it always is."""
@@ -57,56 +66,11 @@ class Device:
         return "<CUDA Device 0 (emulated)>"
 
 
-class Event:
-    """A mark in a stream."""
-
-    def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False) -> None:
-        self.done = True
-
-    def record(self, stream: "Stream | None" = None) -> None:
-        """Set the mark."""
-
-    def synchronize(self) -> None:
-        """Everything before the mark is done already."""
-
-
-class Stream:
-    """A queue of work, each piece finished before the call that adds it returns."""
-
-    null: "Stream"
-
-    def __init__(self, null=False, non_blocking=False, ptds=False, priority=None) -> None:
-        self.done = True
-
-    def record(self, event: Event | None = None) -> Event:
-        """Set a mark and return it."""
-        return event or Event()
-
-    def synchronize(self) -> None:
-        """Everything is done already."""
-
-    def wait_event(self, event: Event) -> None:
-        """What the event marks is done already."""
-
-    def use(self) -> "Stream":
-        """Make this the current stream."""
-        return self
-
-    def __enter__(self) -> "Stream":
-        return self
-
-    def __exit__(self, *error) -> None:
-        pass
-
-    def __getattr__(self, name: str):
-        raise lacking(f"cp.cuda.Stream.{name}")
-
-
-Stream.null = Stream(null=True)
-
-
 class _Runtime:
     """`cp.cuda.runtime`: the few calls that mean something without a driver."""
+
+    CUDARuntimeError = CUDARuntimeError
+    streamCaptureModeGlobal, streamCaptureModeThreadLocal, streamCaptureModeRelaxed = 0, 1, 2  # noqa: N815
 
     def getDeviceCount(self) -> int:  # noqa: N802
         """One emulated GPU."""
@@ -121,7 +85,8 @@ class _Runtime:
         Device(device)
 
     def deviceSynchronize(self) -> None:  # noqa: N802
-        """Everything is done already."""
+        """Let the host wait for every stream."""
+        streams.device_synchronize()
 
     def getDeviceProperties(self, device: int) -> dict:  # noqa: N802
         """What an H200 reports; the name says that it is emulated, and its `uuid` is empty."""
@@ -134,11 +99,6 @@ class _Runtime:
 
 
 runtime = _Runtime()
-
-
-def get_current_stream(device_id: int | None = None) -> Stream:
-    """The default stream."""
-    return Stream.null
 
 
 def get_elapsed_time(start_event: Event, end_event: Event) -> float:

@@ -7,7 +7,9 @@ import numpy as np
 
 from .. import emulator
 from .arrays import UNSUPPORTED, host, ndarray
-from .cuda import Stream
+from .ledger import Operation
+from .order import Named
+from .streams import Stream, submit
 
 
 class RawKernel(emulator.RawKernel):
@@ -16,12 +18,36 @@ class RawKernel(emulator.RawKernel):
     def __call__(
         self, grid: tuple, block: tuple, args: Sequence[Any], *, shared_mem=0, stream: Stream | None = None
     ) -> None:
-        """Run `grid` x `block` threads; `shared_mem` in bytes.
+        """Give a launch to a stream, by default the current one; `shared_mem` in bytes.
 
         Raises:
             TypeError: an argument is a NumPy array of several elements, which CuPy refuses too.
         """
-        super().__call__(grid, block, _arguments(args), shared_mem=shared_mem, stream=stream)
+        given = _arguments(args)
+        launch = super().__call__
+        self.prepare(
+            grid, block, given, shared_mem
+        )  # a launch that cannot be is refused now, captured or not
+        reads, writes = self._touched(given)
+        submit(
+            Operation("kernel", self.name),
+            f"kernel {self.name!r}",
+            lambda _: launch(grid, block, given, shared_mem=shared_mem),
+            reads,
+            writes,
+            stream,
+        )
+
+    def _touched(self, args: Sequence[Any]) -> tuple[list[Named], list[Named]]:
+        """The arrays it may read, and those it may write, by the names of its parameters."""
+        stored, declared = self.program.facts.stored, self.program.parameters
+        arrays = [
+            (value, f"`{name}`", parameter.name)
+            for value, name, parameter in zip(args, self.parameter_names, declared, strict=True)
+            if isinstance(value, np.ndarray)
+        ]
+        written = [(value, name) for value, name, own in arrays if stored is None or own in stored]
+        return [(value, name) for value, name, _ in arrays], written
 
 
 class RawModule(emulator.RawModule):

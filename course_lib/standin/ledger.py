@@ -1,0 +1,70 @@
+"""What a program asked the GPU to do: launches, copies, events and waits, in the order of the host.
+
+with operations() as done:
+    run(cp)
+[one.kind for one in done]      # "kernel", "copy in", "synchronise", ...
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One call of the host.
+
+    `kind`: "kernel", "graph", "copy in" (to the GPU), "copy out", "record" and "wait" (an event), "capture"
+    (the end of one) or "synchronise" (the host waits for a stream, for an event, or without either for all).
+    `stream`: its number, 0 for the default stream. `bytes` of a copy, and whether the host's memory is
+    `pinned`. `blocking`: the call returns when the copy is done. `event`: its number. `nodes` of a graph.
+    """
+
+    kind: str
+    name: str = ""
+    stream: int = 0
+    bytes: int = 0
+    pinned: bool = False
+    blocking: bool = False
+    event: int = 0
+    nodes: tuple["Operation", ...] = ()
+
+
+_kept: list[list[Operation]] = []
+_found: list[list[str]] = []
+
+
+def note(operation: Operation) -> None:
+    """Add an operation to every list that is being kept."""
+    for one in _kept:
+        one.append(operation)
+
+
+def note_hazard(text: str) -> None:
+    """Add a finding to every list that is being kept."""
+    for one in _found:
+        one.append(text)
+
+
+@contextmanager
+def operations() -> Iterator[list[Operation]]:
+    """A list that fills with the operations of the `with` block."""
+    with _keeping(_kept) as mine:
+        yield mine
+
+
+@contextmanager
+def stream_hazards() -> Iterator[list[str]]:
+    """A list that fills with what the streams of the `with` block leave without order."""
+    with _keeping(_found) as mine:
+        yield mine
+
+
+@contextmanager
+def _keeping(lists: list[list]) -> Iterator[list]:
+    mine: list = []
+    lists.append(mine)
+    try:
+        yield mine
+    finally:
+        lists[:] = [other for other in lists if other is not mine]
