@@ -173,7 +173,8 @@ def device_call(function: Callable, *args: Any, **kwargs: Any) -> Any:
     out = kwargs.get("out", ())
     given = [a for a in _flat(args) if isinstance(a, np.ndarray)]
     written = [a for a in (out if isinstance(out, tuple) else (out,)) if isinstance(a, np.ndarray)]
-    name = getattr(getattr(function, "__self__", None), "__name__", None) or function.__name__
+    owner = getattr(function, "__self__", None)  # of a ufunc's method
+    name = owner.__name__ if isinstance(owner, np.ufunc) else function.__name__
     refuse_capture(CAPTURED.format(name))
     with np.errstate(all="ignore"):  # a GPU divides by zero without a word
         found = function(*args, **kwargs)

@@ -1,8 +1,8 @@
 """Copies between the host and the emulated GPU, in the order of their stream.
 
 As CUDA has it: from ordinary (pageable) memory the call returns once the data has left it, to ordinary
-memory once it has arrived. With pinned memory it returns at once, so the host must neither change the source nor look
-at the result before it has waited (CUDA runtime API, "API synchronization behavior").
+memory once it has arrived. With pinned memory it returns at once, so the host must neither change the source
+nor look at the result before it has waited (CUDA runtime API, "API synchronization behavior").
 """
 
 import numpy as np
