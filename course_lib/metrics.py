@@ -14,7 +14,8 @@ _FLOATS = {"add": "fadd", "sub": "fadd", "mul": "fmul", "fma": "ffma", "mad": "f
 
 def metrics(program: Program, tally: Tally) -> dict[str, float]:
     """All metrics that follow from what was counted: name -> number."""
-    return _memory(tally) | _for_model(program, tally) | copy_metrics(tally.sites) | _executed(program, tally)
+    copies = copy_metrics(tally.sites) | {"course__async_bytes_in_flight.max": tally.in_flight}
+    return _memory(tally) | _for_model(program, tally) | copies | _executed(program, tally)
 
 
 def _total(tally: Tally, name: str, spaces: tuple[str, ...], store: bool | None = None) -> int:
@@ -56,7 +57,9 @@ def _for_model(program: Program, tally: Tally) -> dict[str, float]:
     rounds = sum(load_rounds(block.instructions) * tally.warps[block.number] for block in program.blocks)
     return {
         "course__l1_tags_global.sum": _total(tally, "tags", ("global", "atomic global")),
-        "course__sectors_ideal_global_op_ld.sum": _total(tally, "sectors_ideal", ("global",), False),
+        "course__sectors_ideal_global_op_ld.sum": _total(
+            tally, "sectors_ideal", ("global", *COPY_SPACES), False
+        ),
         "course__l1_wavefronts_global.sum": _total(tally, "l1_wavefronts", ("global",)),
         "course__l2_pairs_global.sum": tally.l2_pairs(program.opcode),
         "course__load_rounds.sum": rounds,
@@ -66,8 +69,14 @@ def _for_model(program: Program, tally: Tally) -> dict[str, float]:
     }
 
 
+def _is_block_barrier(opcode: str) -> bool:
+    """Whether warps of a block meet here, or one says that it has arrived: `bar`, `barrier`."""
+    kind, *modifiers = opcode.split(".")
+    return kind in ("bar", "barrier") and "warp" not in modifiers
+
+
 def _executed(program: Program, tally: Tally) -> dict[str, float]:
-    warps = lanes = branches = tensor = work = 0
+    warps = lanes = branches = tensor = work = barriers = 0
     floats, slots = {"fadd": 0, "fmul": 0, "ffma": 0}, 0
     for block in program.blocks:
         counted = [i for i in block.instructions if not i.opcode.startswith("param.")]
@@ -77,6 +86,7 @@ def _executed(program: Program, tally: Tally) -> dict[str, float]:
         for instruction in counted:
             tensor += tally.warps[block.number] * tensor_operations(instruction.opcode)
             work += tally.warps[block.number] * tensor_work(instruction.opcode)
+            barriers += tally.warps[block.number] * _is_block_barrier(instruction.opcode)
             kind = _FLOATS.get(instruction.opcode.split(".")[0])
             if kind is not None and instruction.opcode.endswith(".f32"):
                 floats[kind] += tally.lanes[block.number]
@@ -85,6 +95,7 @@ def _executed(program: Program, tally: Tally) -> dict[str, float]:
         "smsp__inst_executed.sum": warps,
         "smsp__thread_inst_executed.sum": lanes,
         "smsp__thread_inst_executed_per_inst_executed.ratio": round(lanes / warps, 2) if warps else 0,
+        "course__barriers.sum": barriers,
         "course__branches.sum": branches,
         "course__branches_divergent.sum": sum(tally.divergent),
         "course__tensor_flops.sum": tensor,

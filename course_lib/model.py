@@ -187,7 +187,7 @@ def _sm_terms(profile: Mapping[str, float], gpu: Gpu) -> dict[str, float]:
 def _wavefronts(profile: Mapping[str, float]) -> dict[str, float]:
     """Wavefronts of shared memory and of global loads: the larger of the two stands for their sum."""
     found = {
-        "shared wavefronts": sum(profile.get(_SHARED.format(op), 0) for op in ("ld", "st")),
+        "shared wavefronts": sum(profile.get(_SHARED.format(op), 0) for op in ("ld", "st", "ldgsts")),
         "L1 wavefronts": profile.get("course__l1_wavefronts_global.sum", 0),
     }
     found[max(found, key=found.__getitem__)] = sum(found.values())

@@ -11,7 +11,7 @@ from textwrap import wrap
 from .pictures.style import number_text
 from .tables import text_table
 
-# Nsight Compute's metric (or this course's own, course__...) -> what it means in plain words
+# Nsight Compute's metric (or this course's own, course__...) -> its name in every table of the course
 PLAIN_NAMES = {
     "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": "global load requests",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": "sectors loaded",
@@ -22,11 +22,13 @@ PLAIN_NAMES = {
     "course__l1_tags_global.sum": "128-byte lines looked up",
     "course__l1_wavefronts_global.sum": "L1 wavefronts of global loads",
     "course__l2_pairs_global.sum": "pairs of sectors asked of L2 (estimate)",
-    "course__load_rounds.sum": "rounds of loads, all warps",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": "shared wavefronts, loads",
-    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum": "bank conflicts, loads",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum": "shared wavefronts, stores",
-    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum": "bank conflicts, stores",
+    "course__load_rounds.sum": "rounds of loads",
+    "smsp__sass_inst_executed_op_shared_ld.sum": "shared load requests",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": "shared load wavefronts",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum": "shared load wavefronts in excess",
+    "smsp__sass_inst_executed_op_shared_st.sum": "shared store requests",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum": "shared store wavefronts",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum": "shared store wavefronts in excess",
     "memory_l1_wavefronts_shared": "shared wavefronts",
     "memory_l1_wavefronts_shared_ideal": "shared wavefronts needed at least",
     "smsp__inst_executed.sum": "warp instructions (PTX)",
@@ -34,6 +36,9 @@ PLAIN_NAMES = {
     "smsp__thread_inst_executed_per_inst_executed.ratio": "active lanes per instruction",
     "course__shared_ways.max": "worst bank conflict (n-way)",
     "course__atomics_global.sum": "atomic requests",
+    "course__barriers.sum": "barrier instructions, all warps",
+    "course__async_bytes_in_flight.max": "bytes in flight while a tile is used",
+    "smsp__inst_executed_op_ldgsts.sum": "asynchronous copy requests",
     "course__branches.sum": "branches",
     "course__branches_divergent.sum": "divergent branches",
     "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum": "float additions",
@@ -44,7 +49,7 @@ PLAIN_NAMES = {
     "course__sectors_ideal_global_op_ld.sum": "sectors loads needed at least",
     "course__unique_dram_bytes_st": "bytes of distinct sectors stored",
     "launch__registers_per_thread": "registers per thread",
-    "launch__shared_mem_per_block_static": "static shared bytes per block",
+    "launch__shared_mem_per_block_static": "shared bytes per block",
     "launch__shared_mem_per_block_dynamic": "dynamic shared bytes per block",
     "launch__grid_size": "blocks",
     "launch__block_size": "threads per block",

@@ -64,7 +64,7 @@ class Copies:
         self.serial = 0  # copies issued so far
         self.mbarriers: dict = {}  # (row of the block, byte) -> MBarrier; see there
         self.committed = np.zeros(0, np.int64)
-        self.owner = np.zeros(0, np.int32)  # per word of shared memory: thread + 1 while a copy is under way
+        self.owner = np.zeros(0, np.int32)  # per word of shared memory: thread + 1 while a copy is in flight
 
     def _ids(self, fragment: Fragment) -> np.ndarray:
         """Numbers of the fragment's lanes within the chunk; makes room for the groups of all threads."""
@@ -160,9 +160,13 @@ class Copies:
     def check(
         self, fragment: Fragment, address: Value, offset: int, width: int, store: bool, site: int
     ) -> None:
-        """Report lanes that touch shared memory to which a copy is under way."""
+        """Report lanes that touch shared memory to which a copy is in flight; count what is in flight."""
         places = within(fragment, address, offset)
-        first = places // 4 + fragment.rows_of_lanes() * (self.chunk.shared_row // 4)
+        rows, words = fragment.rows_of_lanes(), self.chunk.shared_row // 4
+        first = places // 4 + rows * words
+        if self.chunk.tally is not None and not store:
+            in_flight = 4 * np.count_nonzero(self.owner[rows[0] * words : (rows[0] + 1) * words])
+            self.chunk.tally.in_flight = max(self.chunk.tally.in_flight, in_flight)
         for word in range(max(1, width // 4)):
             owner = self.owner[first + word]
             if owner.any():

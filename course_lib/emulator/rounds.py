@@ -1,4 +1,4 @@
-"""How often a warp waits for global memory: loads that are under way together count as one round.
+"""How often a warp waits for global memory: loads that are in flight together count as one round.
 
 A property of the code: it follows from the order of the PTX instructions in a basic block. Within a block,
 ptxas starts a load as early as it may. A load must come later than another one
@@ -8,6 +8,9 @@ ptxas starts a load as early as it may. A load must come later than another one
   `ld.global.nc`, which is what `const ... __restrict__` becomes),
 * if a barrier or an atomic stands between and an instruction before it waits for the value.
 
+A wait for asynchronous copies (`cp.async.wait_group N`) that leaves N groups in flight is the N + 1st part of
+a round: in a loop that starts a group a turn, N + 1 turns share the latency.
+
 Loops: a round for each time around, unless the PTX is unrolled. (ptxas unrolls a loop of known trip count,
 and some others, further; then this counts too many.)
 """
@@ -16,14 +19,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .ptx import Instruction, Mem, Operand, Pair, Reg, Vec
+from .ptx import Imm, Instruction, Mem, Operand, Pair, Reg, Vec
 
 _SPACES = {"shared", "local", "const", "param"}  # a load or store without one of these may be global
 _FENCES = {"bar", "barrier", "membar", "fence", "atom", "red", "call"}
 
 
-def load_rounds(instructions: Iterable[Instruction]) -> int:
-    """Rounds of global loads in one execution of a basic block by a warp."""
+def load_rounds(instructions: Iterable[Instruction]) -> float:
+    """Rounds of global loads and asynchronous copies in one execution of a basic block by a warp."""
+    instructions = list(instructions)
+    return _plain_rounds(instructions) + sum(_waited_for_copies(one) for one in instructions)
+
+
+def _waited_for_copies(instruction: Instruction) -> float:
+    """The part of a latency that a warp waits here for its asynchronous copies, in a loop."""
+    if not instruction.opcode.startswith("cp.async.wait_"):
+        return 0
+    kept = instruction.operands[0] if instruction.operands else None
+    return 1 / (1 + int(kept.value())) if isinstance(kept, Imm) else 1
+
+
+def _plain_rounds(instructions: Iterable[Instruction]) -> int:
     ready: dict[str, int] = {}  # register -> rounds until its value is there
     waited = after_store = after_fence = rounds = 0
     for instruction in instructions:

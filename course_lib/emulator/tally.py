@@ -50,6 +50,7 @@ class Tally:
     touched: dict[tuple[bool, int], np.ndarray] = field(default_factory=dict)
     l1: SampledL1 | None = None
     trace: Trace | None = None  # of one warp, where somebody wants it
+    in_flight: int = 0  # most bytes of a block's asynchronous copies while it loads from shared memory
 
     def __post_init__(self) -> None:
         self.warps = [0] * self.block_count

@@ -232,3 +232,16 @@ extern "C" __global__ void spread(const float* in, float* out, int stride)
         p = profile(kernel, (1,), (32,), (np.ones(32, np.float32), np.ones(32, np.float32), np.int32(stride)))
         assert p["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum"] == wavefronts
         assert p["l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum"] == wavefronts - 1
+
+
+def test_bytes_in_flight_while_a_tile_is_read():
+    """Two buffers: a tile of 256 bytes comes while the other is read; waiting for everything leaves none."""
+    values, out, count = cases.running_arguments()
+
+    def in_flight(source):
+        p = profile(RawKernel(source, "running"), (4,), (64,), (values, out, count))
+        assert p["course__barriers.sum"] == 4 * 2 * 5 * 2  # blocks, warps, tiles, barriers
+        return p["course__async_bytes_in_flight.max"]
+
+    assert in_flight(pipeline()) == 256
+    assert in_flight(pipeline(wait="__pipeline_wait_prior(0)")) == 0

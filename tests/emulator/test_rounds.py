@@ -53,3 +53,10 @@ def test_ptxas_orders_loads_and_stores_as_counted(restrict, expected):
     order = "".join("L" if name == "LDG" else "S" for name in re.findall(r"\b(LDG|STG)", found.sass))
     assert order == expected
     assert rounds(found) == expected.count("LS")
+
+
+@pytest.mark.parametrize(("wait", "part"), [("wait_group 0", 1), ("wait_group 2", 1 / 3), ("wait_all", 1)])
+def test_a_wait_for_copies_is_the_part_of_a_round_that_the_groups_in_flight_leave(wait, part):
+    body = f'asm volatile("cp.async.{wait};" ::: "memory"); out[threadIdx.x] = n;'
+    found = RawKernel(HEAD.format(r="") + "{" + body + "}", "k")
+    assert rounds(found) == pytest.approx(part)
