@@ -8,9 +8,10 @@ RUN := "$(CURDIR)/$(VENV)/bin/python"
 lab: environment
 	cd notebooks && $(RUN) -m jupyterlab $(LAB_ARGS)
 
-# Lint, unit tests, every notebook, and JupyterLab in a headless browser. PYTEST_ARGS narrows it.
+# Lint, unit tests, every notebook, and JupyterLab in a headless browser, on all cores. PYTEST_ARGS narrows it;
+# with -n0 in it everything runs in one process, as a debugger wants it.
 test: lint
-	$(RUN) -m pytest $(PYTEST_ARGS)
+	$(RUN) -m pytest -n auto $(PYTEST_ARGS)
 
 lint: environment
 	$(RUN) -m ruff check

@@ -68,15 +68,15 @@ def _walk(browser, folder, name, scratch):
     return times, printed, errors
 
 
-def _report(capsys, name, times):
-    with capsys.disabled():
-        print(f"\n{name}: release to new picture {statistics.median(times):.0f} ms, n={len(times)}")
+def _report(record_property, name, times):
+    """One line at the end of the run."""
+    record_property(name, f"release to new picture {statistics.median(times):.0f} ms, n={len(times)}")
 
 
-def test_a_slider_changes_the_picture(chromium, tmp_path, capsys):
+def test_a_slider_changes_the_picture(chromium, tmp_path, record_property):
     books = _book(tmp_path, "slider", SLIDER)
     times, printed, errors = _walk(chromium, books, "slider.ipynb", tmp_path)
-    _report(capsys, "slider", times)
+    _report(record_property, "slider", times)
     assert errors == []
     assert "and the server's manager" in printed
     assert len(times) == 3
@@ -85,11 +85,11 @@ def test_a_slider_changes_the_picture(chromium, tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.name)
-def test_a_chapter_runs_and_its_sliders_move(path, chromium, tmp_path, capsys):
+def test_a_chapter_runs_and_its_sliders_move(path, chromium, tmp_path, record_property):
     times, _, errors = _walk(chromium, path.parent, path.name, tmp_path)
     assert errors == []
     if times:
-        _report(capsys, path.name, times)
+        _report(record_property, path.name, times)
         assert statistics.median(times) < MOST_MS
 
 

@@ -13,9 +13,9 @@ CHAPTERS = [path for path in check_format.notebooks() if path.parent.name == "no
 COUNT = re.compile(r"\b\d+\b")
 
 
-def _run(path):
+def _run(path, *options):
     """nbval's last line for one notebook, run as `make test` runs it."""
-    command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(check_format.ROOT)]
+    command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(check_format.ROOT), *options]
     command += ["-c", str(check_format.ROOT / "pyproject.toml"), "--color=no", str(path)]
     run = subprocess.run(command, capture_output=True, text=True, cwd=check_format.ROOT)
     return run.stdout.strip().splitlines()[-1], run.stdout
@@ -37,15 +37,26 @@ def _change_one_count(book):
 def _tiny(path, text):
     book = nbformat.v4.new_notebook(metadata=check_format.METADATA)
     output = nbformat.v4.new_output("stream", text=text)
-    book.cells = [nbformat.v4.new_code_cell("print(32, 'sectors')", execution_count=1, outputs=[output])]
+    book.cells = [
+        nbformat.v4.new_code_cell("sectors = 32", execution_count=1),
+        nbformat.v4.new_code_cell("print(sectors, 'sectors')", execution_count=2, outputs=[output]),
+    ]
     nbformat.write(book, path)
 
 
 def test_a_changed_output_fails(tmp_path):
     _tiny(tmp_path / "right.ipynb", "32 sectors\n")
     _tiny(tmp_path / "changed.ipynb", "33 sectors\n")
-    assert _run(tmp_path / "right.ipynb")[0].startswith("1 passed")
-    assert _run(tmp_path / "changed.ipynb")[0].startswith("1 failed")
+    assert _run(tmp_path / "right.ipynb")[0].startswith("2 passed")
+    assert _run(tmp_path / "changed.ipynb")[0].startswith("1 failed, 1 passed")
+
+
+def test_workers_keep_a_notebook_together(tmp_path):
+    """Its cells share one kernel: the second knows what the first set."""
+    _tiny(tmp_path / "right.ipynb", "32 sectors\n")
+    workers = ["-p", "conftest", "-n2", f"--rootdir={tmp_path}"]
+    last, output = _run(tmp_path / "right.ipynb", *workers)
+    assert last.startswith("2 passed"), output
 
 
 @pytest.mark.skipif(not CHAPTERS, reason="no chapter yet")
