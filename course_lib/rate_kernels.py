@@ -64,7 +64,7 @@ void read_l2_lines(float* out, const float* in, int lines, int step, int mask, i
 )
 
 # A copy of LOADS floats by each thread. SERIES = 1: `out` might overlap `in`, so the compiler keeps the order
-# load, store, load, store ... and one load is under way at a time; otherwise all loads come first.
+# load, store, load, store ... and one load is in flight at a time; otherwise all loads come first.
 COPY_IN_FLIGHT = Kernel(
     "copy_in_flight",
     r"""

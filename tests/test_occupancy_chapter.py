@@ -128,18 +128,18 @@ def test_the_chapter_shows_the_figures_of_the_syllabus():
 def test_sliders_run_at_start_first_and_last(slider, capsys):
     explorer = eval(slider, {"explore": explore, "views": views})
     assert capsys.readouterr().out
-    function = views.fill_sm if "fill_sm" in slider else views.under_way
+    function = views.fill_sm if "fill_sm" in slider else views.in_flight
     for values in explorer.extremes():
         figure, found = function(**values)
         assert figure.axes
         assert "H200" in str(found) or "modelled" in found
 
 
-def test_bytes_under_way_follow_littles_law():
+def test_bytes_in_flight_follow_littles_law():
     """4,520 GB/s x 0.64 us / 132 SMs = 21,915 bytes."""
     assert views.needed_kb() * 1024 == pytest.approx(21915, abs=1)
-    assert "8 KB of 21.4 KB, 37% of the DRAM rate" in views.under_way(64, 1)[1]
-    assert "100% of the DRAM rate" in views.under_way(64, 8)[1]
+    assert "8 KB of 21.4 KB, 37% of the DRAM rate" in views.in_flight(64, 1)[1]
+    assert "100% of the DRAM rate" in views.in_flight(64, 8)[1]
 
 
 def test_the_picture_has_a_box_for_all_that_is_resident():

@@ -23,18 +23,18 @@ SHARED_STORES = "smsp__sass_inst_executed_op_shared_st.sum"
 
 # the rows of this chapter's tables: label -> metric
 LOADS = {
-    "load wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-    "worst conflict (n-way)": "course__shared_ways.max",
-    "load wavefronts in excess": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "shared load wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "worst bank conflict (n-way)": "course__shared_ways.max",
+    "shared load wavefronts in excess": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
 }
 SHARED = {
     "shared store requests": SHARED_STORES,
-    "store wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "shared store wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
     "shared load requests": SHARED_LOADS,
-    "load wavefronts": LOADS["load wavefronts"],
-    "worst conflict (n-way)": LOADS["worst conflict (n-way)"],
-    "wavefronts needed at least": FEWEST,
-    "wavefronts in excess": excess,
+    "shared load wavefronts": LOADS["shared load wavefronts"],
+    "worst bank conflict (n-way)": LOADS["worst bank conflict (n-way)"],
+    "shared wavefronts needed at least": FEWEST,
+    "shared wavefronts in excess": excess,
 }
 
 

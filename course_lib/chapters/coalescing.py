@@ -27,7 +27,7 @@ sectors_per_request = ratio(LD_SECTORS, LD_REQUESTS)
 
 # the rows of this chapter's tables: label -> metric, or function of a profile
 LOADS = {
-    "load requests": LD_REQUESTS,
+    "global load requests": LD_REQUESTS,
     "sectors loaded": LD_SECTORS,
     "sectors per request": sectors_per_request,
     "bytes of distinct sectors loaded": "course__unique_dram_bytes_ld",

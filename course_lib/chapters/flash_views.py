@@ -33,7 +33,7 @@ TRAFFIC = {
     "bytes loaded (sectors)": lambda p: 32 * p[LD_SECTORS],
     "bytes stored (sectors)": lambda p: 32 * p[STORED],
     "bytes asked of memory": asked,
-    "multiply-adds": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
+    "float multiply-adds": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
     "shared wavefronts": "memory_l1_wavefronts_shared",
 }
 

@@ -1,6 +1,6 @@
 """Chapter 05, fusion: row kernels that ask for the next row while they work on this one.
 
-As many blocks as fit stay, and each takes every gridDim.x-th row. So loads are always on the way, even while
+As many blocks as fit stay, and each takes every gridDim.x-th row. So loads are always in flight, even while
 a block waits at its barriers. Shared memory is used in turns, so a slow warp still finds what it has to read.
 """
 

@@ -21,8 +21,8 @@ THREADS = 256
 # the rows of this chapter's counted tables: label -> metric
 TRAFFIC = {
     "kernels": "kernels",
-    "distinct bytes read": READ,
-    "distinct bytes written": WRITTEN,
+    "bytes of distinct sectors loaded": READ,
+    "bytes of distinct sectors stored": WRITTEN,
     "bytes moved": lambda p: p[READ] + p[WRITTEN],
     "warp instructions (PTX)": "smsp__inst_executed.sum",
 }

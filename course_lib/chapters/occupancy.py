@@ -96,7 +96,7 @@ extern "C" __global__ void byte_histograms(int* y, const unsigned char* x, int n
 )
 
 
-# -- 2: more loads under way in each thread ----------------------------------------
+# -- 2: more loads in flight in each thread ----------------------------------------
 
 HOPS = 16
 

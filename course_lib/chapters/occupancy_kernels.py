@@ -2,7 +2,7 @@
 
 from ..kernels import OPTIONS, Kernel
 
-# A thread reads `count` floats, LOADS of them under way at a time; `unroll 1` keeps the compiler from putting
+# A thread reads `count` floats, LOADS of them in flight at a time; `unroll 1` keeps the compiler from putting
 # more rounds together. RESERVED bytes of shared memory are never used: they only take room on the SM.
 ADD_UP = Kernel(
     "add_up",

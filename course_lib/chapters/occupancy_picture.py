@@ -1,4 +1,4 @@
-"""Chapter 06, the pictures: an SM filled with blocks, loads under way, and what a shared load is used for."""
+"""Chapter 06, the pictures: an SM filled with blocks, loads in flight, and what a shared load is used for."""
 
 from collections.abc import Iterator, Sequence
 

@@ -38,7 +38,7 @@ def reserved_bytes(blocks: int) -> int:
 
 
 def loads(n: int) -> list[Point]:
-    """n floats added up, 64 by each thread, for 8 to 64 resident warps and 1 to 8 loads under way in each."""
+    """n floats added up, 64 by each thread, for 8 to 64 resident warps and 1 to 8 loads in flight in each."""
     blocks = n // PER_BLOCK
 
     def arguments(cp: Any) -> tuple:

@@ -31,11 +31,11 @@ SPILLED = re.compile(r"\b(STL|LDL)\b")  # machine instructions that store to and
 
 # the rows of this chapter's tables: label -> metric
 PRODUCT = {
-    "multiply-adds": FFMA,
+    "float multiply-adds": FFMA,
     "shared load requests": SHARED_LOADS,
     "multiply-adds of a thread per shared load": lambda p: p[FFMA] / 32 / p[SHARED_LOADS],
-    "wavefronts of shared memory": "memory_l1_wavefronts_shared",
-    "sectors loaded from global memory": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "shared wavefronts": "memory_l1_wavefronts_shared",
+    "sectors loaded": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
 }
 BUILT = {
     "registers per thread": "launch__registers_per_thread",
@@ -45,7 +45,7 @@ BUILT = {
 }
 LOADS = {
     "warps": lambda p: p["launch__grid_size"] * -(-p["launch__block_size"] // 32),
-    "load requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "global load requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
     "rounds of loads": ROUNDS,
     "rounds in each warp": rounds_per_warp,
 }
@@ -61,18 +61,18 @@ def fill_sm(threads: int = 128, registers: int = 160, shared_kb: int = 0) -> tup
 
 
 def needed_kb() -> float:
-    """KB under way on every SM of an H200 that keep DRAM busy: its rate times its latency (Little's law)."""
+    """KB in flight on every SM of an H200 that keep DRAM busy: its rate times its latency (Little's law)."""
     found = find_gpu(DEFAULT)
     rates = found.measured
     assert rates is not None
     return (rates.dram_read_gb_per_s or 0) * 1e3 * (rates.dram_latency_us or 0) / found.sms / 1024
 
 
-def under_way(warps: int = 64, loads: int = 1) -> tuple[Figure, str]:
-    """The function behind the sliders: KB under way on an SM of an H200, if each warp has `loads` loads."""
+def in_flight(warps: int = 64, loads: int = 1) -> tuple[Figure, str]:
+    """The function behind the sliders: KB in flight on an SM of an H200, if each warp has `loads` loads."""
     kb, needed = warps * loads * 128 / 1024, needed_kb()
     title = f"{warps} warps, {loads} load{'s' * (loads != 1)} of 128 bytes each"
-    kilobytes = {"under way": kb, "needed": needed}
+    kilobytes = {"in flight": kb, "needed": needed}
     figure = bars(kilobytes, ylabel="KB on an SM", title=title, evidence="modelled")
     figure.axes[0].set_ylim(0, 1.1 * 64)
     share = min(1.0, kb / needed)
@@ -199,7 +199,7 @@ def _times(
 
 
 def load_times() -> Figure:
-    """Time over resident warps, a curve for each number of loads under way in a warp."""
+    """Time over resident warps, a curve for each number of loads in flight in a warp."""
     chosen, table = sweep("occupancy_loads"), recording("occupancy_loads")
     points = chosen.points(chosen.size)
     modelled = modelled_sweep(chosen.name)
@@ -230,9 +230,9 @@ def load_times() -> Figure:
 
 
 def load_rates() -> Table:
-    """What Little's law makes of the recorded loads: KB under way on an SM, the rate, the time of a round."""
+    """What Little's law makes of the recorded loads: KB in flight on an SM, the rate, the time of a round."""
     chosen, table = sweep("occupancy_loads"), recording("occupancy_loads")
-    header = ["warps", "loads each", "KB under way", "GB/s", "µs a round", "share of the best rate"]
+    header = ["warps", "loads each", "KB in flight", "GB/s", "µs a round", "share of the best rate"]
     if table is None:
         return Table(header, [], set(), "occupancy_loads: not recorded yet")
     found, rows = find_gpu(DEFAULT), []

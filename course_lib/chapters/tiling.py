@@ -62,10 +62,10 @@ READS = LOADS | {
     "times a byte of B is read, in sectors": times_read_of("b"),
 }
 SHARED = {
-    "shared stores": "smsp__sass_inst_executed_op_shared_st.sum",
-    "shared loads": "smsp__sass_inst_executed_op_shared_ld.sum",
+    "shared store requests": "smsp__sass_inst_executed_op_shared_st.sum",
+    "shared load requests": "smsp__sass_inst_executed_op_shared_ld.sum",
     "shared wavefronts": "memory_l1_wavefronts_shared",
-    "wavefronts in excess": lambda p: (
+    "shared wavefronts in excess": lambda p: (
         p["memory_l1_wavefronts_shared"] - p["memory_l1_wavefronts_shared_ideal"]
     ),
 }
