@@ -1,0 +1,286 @@
+"""Chapter 11, launch overhead: what is timed on a GPU, mostly by the host's clock.
+
+Nothing here is modelled by the course's model of kernels (small = 0): these times are made outside of
+kernels, by the host, the queue and the copy engines. The chapter models them by its own `launch_timeline`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..sweeps import LINEAR, Call, Point, Reading, Sweep, floats
+from . import launch_kernels as k
+from .launch_clocks import SMS, Work, blocker, busy_launch, done_ms, empty_launch, gpu_ms, host_ms, in_stream
+from .launch_runs import captured, in_batches, own_stream, pinned, pipeline, rod_steps
+
+# -- what a launch costs -----------------------------------------------------------
+
+
+def cost(most: int) -> list[Reading]:
+    """Empty kernels by launches and by graphs: until ordered, until done, and on the GPU alone."""
+    counts = [n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if n <= most]
+    rows = [_cost_row(way, n) for way in COST_WAYS for n in counts if way not in ONLY or n in ONLY[way]]
+    return [*rows, *(_call_row(way, 100) for way in HOST_CALLS)]
+
+
+def _cost_row(way: str, count: int) -> Reading:
+    columns = {"way": way, "launches": count}
+    return Reading(columns, lambda cp: COST_WAYS[way](cp, own_stream(cp), count), warm=True)
+
+
+def _call_row(way: str, count: int) -> Reading:
+    def launcher(cp: Any) -> Callable[[], float]:
+        stream = own_stream(cp)
+        call = HOST_CALLS[way](stream, cp.cuda.Event())
+        return lambda: host_ms(lambda: [call() for _ in range(count)])
+
+    return Reading({"way": way, "launches": count}, launcher, warm=True)
+
+
+def _launches(cp: Any, stream: Any, count: int) -> Work:
+    return in_stream(stream, empty_launch(cp), count)
+
+
+def _graph(cp: Any, stream: Any, count: int) -> Work:
+    launch = empty_launch(cp)
+    launch()  # compiled and loaded before the capture
+    graph = captured(stream, lambda: [launch() for _ in range(count)])
+    graph.upload(stream)
+    return lambda: graph.launch(stream)
+
+
+def _read(make: Callable[..., Work], clock: str) -> Callable[..., Callable[[], float]]:
+    def launcher(cp: Any, stream: Any, count: int) -> Callable[[], float]:
+        work = make(cp, stream, count)
+        if clock == "host":
+            return lambda: host_ms(work)
+        if clock == "done":
+            return lambda: done_ms(stream, work)
+        ahead = blocker(cp, count if make is _launches else 0)
+        return lambda: gpu_ms(cp, stream, work, ahead)
+
+    return launcher
+
+
+COST_WAYS = {
+    "launches": _read(_launches, "done"),
+    "launches, ordered": _read(_launches, "host"),
+    "launches, on the GPU": _read(_launches, "gpu"),
+    "graph": _read(_graph, "done"),
+    "graph, ordered": _read(_graph, "host"),
+    "graph, on the GPU": _read(_graph, "gpu"),
+}
+# A queue takes 1,024 launches; then the host has to wait.
+ONLY = {"launches, ordered": (1, 10, 100, 500), "launches, on the GPU": (1, 10, 100, 500)}
+HOST_CALLS: Mapping[str, Callable[[Any, Any], Work]] = {
+    "synchronise, idle": lambda stream, event: stream.synchronize,
+    "record an event": lambda stream, event: lambda: event.record(stream),
+    "wait for an event": lambda stream, event: lambda: stream.wait_event(event),
+}
+
+# -- how much work makes up for it -------------------------------------------------
+
+ROUNDS = (0, 250, 500, 1000, 1500, 2000, 3000, 5000, 10_000, 25_000, 100_000, 500_000)
+
+
+def size(count: int) -> list[Reading]:
+    """`count` kernels of some length, by launches and as a graph, and how long one takes on the GPU."""
+    return [_size_row(way, rounds, count) for way in ("alone", "launches", "graph") for rounds in ROUNDS]
+
+
+def _size_row(way: str, rounds: int, count: int) -> Reading:
+    count = 1 if way == "alone" else min(count, max(10, 2_000_000 // (rounds + 1)))
+
+    def launcher(cp: Any) -> Callable[[], float]:
+        stream, launch = own_stream(cp), busy_launch(cp, rounds)
+        launch()
+        work = in_stream(stream, launch, count)
+        if way == "alone":
+            ahead = blocker(cp, 1)
+            return lambda: gpu_ms(cp, stream, work, ahead)
+        if way == "graph":
+            graph = captured(stream, work)
+            graph.upload(stream)
+            return lambda: done_ms(stream, lambda: graph.launch(stream))
+        return lambda: done_ms(stream, work)
+
+    return Reading({"way": way, "rounds": rounds, "launches": count}, launcher, warm=True, n=20)
+
+
+CELLS = 1024
+
+
+def rod(most: int) -> list[Reading]:
+    """Steps of heat in a rod of 1,024 cells: a launch each, a graph of them, one block that does all."""
+    counts = [n for n in (2, 10, 20, 50, 100, 200, 500, 1000) if n <= most]
+    return [_rod_row(way, n) for way in ("launches", "graph", "one kernel") for n in counts]
+
+
+def _rod_row(way: str, steps: int) -> Reading:
+    def launcher(cp: Any) -> Callable[[], float]:
+        stream, kernels = own_stream(cp), (k.STEP.compile(cp), k.ALL_STEPS.compile(cp))
+        rods = [floats(cp, CELLS), floats(cp, CELLS)]
+        rod_steps(kernels[0], rods, 2)
+        cp.cuda.Device().synchronize()
+
+        def work() -> None:
+            with stream:
+                rod_steps(kernels[0], rods, steps)
+
+        def one() -> None:
+            with stream:
+                kernels[1]((1,), (CELLS,), (rods[0], np.int32(CELLS), np.int32(steps)))
+
+        if way == "graph":
+            graph = captured(stream, lambda: rod_steps(kernels[0], rods, steps))
+            return lambda: done_ms(stream, lambda: graph.launch(stream))
+        return lambda: done_ms(stream, one if way == "one kernel" else work)
+
+    return Reading({"way": way, "steps": steps}, launcher, warm=True, n=20)
+
+
+# -- copies ------------------------------------------------------------------------
+
+KILOBYTES = (4, 64, 256, 1024, 4096, 16384, 65536, 262144)
+
+
+def copies(most: int) -> list[Reading]:
+    """Copies of some kilobytes, to the GPU and to the host, of pinned and pageable memory, until done."""
+    sizes = [kb for kb in KILOBYTES if kb <= most]
+    ways = [(way, memory) for way in ("to the GPU", "to the host") for memory in ("pinned", "pageable")]
+    return [_copy_row(way, memory, kb) for way, memory in ways for kb in sizes]
+
+
+def _copy_row(way: str, memory: str, kilobytes: int) -> Reading:
+    count = kilobytes << 8
+
+    def launcher(cp: Any) -> Callable[[], float]:
+        stream, there, here = own_stream(cp), cp.zeros(count, cp.float32), host_floats(cp, memory, count)
+        if way == "to the GPU":
+            return lambda: done_ms(stream, lambda: there.set(here, stream=stream))
+        return lambda: done_ms(stream, lambda: there.get(stream=stream, out=here, blocking=False))
+
+    columns = {"way": way, "memory": memory, "kilobytes": kilobytes}
+    return Reading(columns, launcher, useful_bytes=kilobytes << 10, warm=True, n=15)
+
+
+def host_floats(cp: Any, memory: str, count: int) -> np.ndarray:
+    """`count` floats of 0.5 in pinned or pageable memory of the host."""
+    found = pinned(cp, count) if memory == "pinned" else np.empty(count, np.float32)
+    found[:] = 0.5
+    return found
+
+
+PIPELINE_ROUNDS = 1000
+CHUNKS = ((1, 1), (2, 2), (4, 2), (4, 4), (8, 2), (8, 4), (16, 4), (64, 4), (256, 4))  # and streams
+
+
+def streams(n: int) -> list[Call | Reading]:
+    """n floats to the GPU, through a kernel and back, in chunks that take turns in streams."""
+    rows: list[Call | Reading] = [_kernel_alone(n)]
+    return rows + [_streams_row(memory, *both, n) for memory in ("pinned", "pageable") for both in CHUNKS]
+
+
+def _kernel_alone(n: int) -> Call:
+    def launcher(cp: Any) -> Work:
+        kernel, given, made = k.ITERATE.compile(cp), cp.full(n, 0.5, cp.float32), cp.zeros(n, cp.float32)
+        return lambda: kernel((-(-n // 256),), (256,), (made, given, np.int32(n), np.int32(PIPELINE_ROUNDS)))
+
+    return Call(
+        {"memory": "kernel alone", "chunks": 1, "streams": 1}, launcher, flops=3 * n * PIPELINE_ROUNDS
+    )
+
+
+def _streams_row(memory: str, chunks: int, count: int, n: int) -> Reading:
+    def launcher(cp: Any) -> Callable[[], float]:
+        host = host_floats(cp, memory, n), host_floats(cp, memory, n)
+        device = cp.zeros(n, cp.float32), cp.zeros(n, cp.float32)
+        kernel, own = k.ITERATE.compile(cp), [own_stream(cp) for _ in range(count)]
+        cp.cuda.Device().synchronize()
+        return lambda: host_ms(lambda: pipeline(kernel, host, device, PIPELINE_ROUNDS, chunks, own))
+
+    columns = {"memory": memory, "chunks": chunks, "streams": count}
+    return Reading(columns, launcher, useful_bytes=8 * n, warm=True, n=15)
+
+
+# -- tiles of unequal work ---------------------------------------------------------
+
+MOST = 1024
+RESIDENT = 8  # blocks of 256 threads that fit on an SM
+
+
+def queue(side: int) -> list[Call]:
+    """The Mandelbrot set, side x side pixels in tiles: launches of a batch, static shares, and a queue."""
+    across = side // 16
+    return [
+        Call({"way": way}, lambda cp, way=way: QUEUE_WAYS[way](cp, across), warm=True) for way in QUEUE_WAYS
+    ]
+
+
+def _stays(kernel: k.Kernel, per_sm: int) -> Callable[[Any, int], Work]:
+    """Blocks that stay, so many on each SM."""
+
+    def launcher(cp: Any, across: int) -> Work:
+        image, made = _image(cp, across), kernel.compile(cp)
+        scalars = np.int32(across * across), np.int32(across), np.int32(MOST)
+        return lambda: made((SMS * per_sm,), (16, 16), (image, *scalars))
+
+    return launcher
+
+
+def _draws(per_sm: int) -> Callable[[Any, int], Work]:
+    """Blocks that stay and draw tickets; the ticket is set to 0 as part of the work."""
+
+    def launcher(cp: Any, across: int) -> Work:
+        image, ticket, made = _image(cp, across), cp.zeros(1, cp.int32), k.QUEUE.compile(cp)
+        scalars = np.int32(across * across), np.int32(across), np.int32(MOST)
+
+        def work() -> None:
+            ticket.fill(0)
+            made((SMS * per_sm,), (16, 16), (image, ticket, *scalars))
+
+        return work
+
+    return launcher
+
+
+def _batches(batch: int) -> Callable[[Any, int], Work]:
+    """Launches of `batch` tiles each; 0: all in one."""
+
+    def launcher(cp: Any, across: int) -> Work:
+        image, made = _image(cp, across), k.TILE_EACH.compile(cp)
+        return lambda: in_batches(made, image, batch or across * across, across, MOST)
+
+    return launcher
+
+
+def _image(cp: Any, across: int) -> Any:
+    return cp.zeros((16 * across, 16 * across), cp.int32)
+
+
+QUEUE_WAYS: Mapping[str, Callable[[Any, int], Work]] = {
+    "a launch for 132 tiles": _batches(SMS),
+    "a launch for 1056 tiles": _batches(SMS * RESIDENT),
+    "one launch": _batches(0),
+    "shares": _stays(k.SHARES, RESIDENT),
+    "every 1056th": _stays(k.CYCLIC, RESIDENT),
+    "queue": _draws(RESIDENT),
+    "queue, a block an SM": _draws(1),
+    "every 132nd": _stays(k.CYCLIC, 1),
+}
+
+
+def no_points(size: int) -> list[Point]:
+    """A sweep of clocks that are read alone."""
+    return []
+
+
+SWEEPS = (
+    Sweep("launch_cost", "launches at most", 1000, no_points, 0, LINEAR, cost),
+    Sweep("launch_size", "launches", 200, no_points, 0, LINEAR, size),
+    Sweep("launch_rod", "steps at most", 1000, no_points, 0, LINEAR, rod),
+    Sweep("launch_copy", "kilobytes at most", 262144, no_points, 0, LINEAR, copies),
+    Sweep("launch_streams", "floats", 1 << 24, no_points, 0, LINEAR, streams),
+    Sweep("launch_queue", "pixels a side", 2048, no_points, 0, LINEAR, queue),
+)
