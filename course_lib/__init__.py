@@ -1,5 +1,19 @@
 """Warp by Warp: the library behind the notebooks.
 
+What a notebook uses: `cp` (CuPy, or its stand-in without a GPU), `profile` (counts), `occupancy`, `roofline`,
+`device`, `benchmark` (times), `explore` (sliders), `predict` and `reveal`, `check` (exercises), `doctor`.
+
+Where things are:
+
+* `emulator/` executes PTX and counts; `standin/` is CuPy's interface on top of it; `backend` chooses between
+  CuPy and the stand-in.
+* `model`, `roofline`, `occupancy`, `timeline`, `rates`, `gpus`: what follows from counts, for a named GPU.
+* `sweeps`, `record`, `recorded`, `timing`: launches measured on a GPU, and their tables in `data/recorded/`.
+* `report`, `tables`, `pictures/`, `labels`, `evidence`, `agreement`: how results are shown.
+  `report.PLAIN_NAMES` has the one name of each counter.
+* `exercises`, `promises`, `predictions`, `sliders`: what the reader does.
+* `chapters/`: what belongs to one chapter; `chapters.course_map` is the list of them.
+
 Every public name is loaded when it is first used, so `import course_lib` costs nothing.
 """
 
