@@ -19,16 +19,17 @@ extern "C" __global__ void add(float* __restrict__ out, const float* __restrict_
 )
 WAYS = {"own pieces": ADD.define(PIECES=1), "neighbours": ADD.define(PIECES=0)}
 
-# `steps` multiply-adds for each element: the same bytes, more arithmetic.
+# STEPS multiply-adds for each element: the same bytes, more arithmetic.
 MANY = Kernel(
     "many",
     r"""
-extern "C" __global__ void many(float* out, const float* a, const float* b, int n, int steps) {
+extern "C" __global__ void many(float* __restrict__ out, const float* __restrict__ a,
+                                const float* __restrict__ b, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     float x = a[i], y = b[i];
-#pragma unroll 1
-    for (int s = 0; s < steps; ++s) x = x * y + y;
+#pragma unroll 16
+    for (int s = 0; s < STEPS; ++s) x = x * y + y;
     out[i] = x;
 }
 """,

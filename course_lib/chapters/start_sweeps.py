@@ -42,6 +42,25 @@ def add(n: int) -> list[Point]:
     return [add_point(way, n, {"way": way}) for way in k.WAYS]
 
 
+STEPS = tuple(1 << power for power in range(11))
+
+
+def steps(n: int) -> list[Point]:
+    """1 to 1,024 multiply-adds on each of n floats: the same bytes, more arithmetic."""
+    return [
+        Point(
+            {"steps": count},
+            k.MANY.define(STEPS=count),
+            (n // THREADS,),
+            (THREADS,),
+            lambda cp: (cp.zeros(n, cp.float32), floats(cp, n), floats(cp, n)[::-1].copy(), np.int32(n)),
+            12 * n,
+            2 * count * n,
+        )
+        for count in STEPS
+    ]
+
+
 def sizes(n: int) -> list[Point]:
     """Both ways at every size up to n, with L2 emptied and as the launch before left it."""
     return [
@@ -225,6 +244,7 @@ def no_points(size: int) -> list[Point]:
 # counts do not grow by one factor; the chapter models each from its own count. The rest are clocks and data.
 SWEEPS = (
     Sweep("start_add", "floats added", LARGE, add, 1 << 14, LINEAR),
+    Sweep("start_steps", "floats", LARGE, steps, 1 << 12, LINEAR),
     Sweep("start_sizes", "floats added at most", LARGE, sizes, 0, LINEAR),
     Sweep("start_every", "floats of which every stride-th is read", 1 << 27, every, 1 << 16, LINEAR),
     Sweep("start_tail", "blocks at once", PLACES, tail, 0, LINEAR),

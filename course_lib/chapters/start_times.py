@@ -1,0 +1,278 @@
+"""Chapter 00: charts and tables of recorded times that mislead, and of those beside them that do not."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..evidence import recording
+from ..gpus import DEFAULT, device, gpu
+from ..pictures import Series
+from ..pictures import sweep as draw_sweep
+from ..pictures.style import BLACK, BLUE, EVIDENCE, INK, SKY, clean, new_figure
+from ..recorded import Table as Recorded
+from ..report import Cell, Table
+from ..roofline import RooflinePoint, roofline
+from ..sweeps import sweep
+from . import start_sweeps as s
+from .start_views import NOT_RECORDED, add_model, measured
+
+IN_L2 = 3 << 20  # floats of each array: 36 MB in all, which the 60 MB of an H200's L2 hold
+CLOCKS = {
+    "events, waited for": "the kernel",
+    "host, nobody waits": "the launch alone",
+    "host, waits": "launch, kernel, and the way back to the host",
+    "host, 20 launches, waits once": "kernels one after the other; the launches hide",
+    "host, first launch of a new source": "the compiler",
+}
+
+
+def clock_table() -> Table:
+    """What each clock said of one and the same launch, and what it covered."""
+    table, now = recording("start_clock"), measured("start_clock")
+    header = ["clock"]
+    header += [f"recorded µs, {DEFAULT}", "half of them within"] if table is not None else []
+    header += [f"measured µs, {device().name}"] if now else []
+    rows = []
+    for number, (name, covers) in enumerate(CLOCKS.items()):
+        cells = [name]
+        if table is not None:
+            row = table.where(clock=name)
+            cells += [
+                f"{1e3 * row.ms[0]:,.1f}",
+                f"{1e3 * row['low_ms'][0]:,.1f} to {1e3 * row['high_ms'][0]:,.1f}",
+            ]
+        cells += [f"{1e3 * now[number]['median_ms']:,.1f}"] if now else []
+        rows.append([*map(Cell, cells), Cell(covers)])
+    caption = table.caption if table is not None else NOT_RECORDED.format("start_clock")
+    return Table(
+        [*header, "what it covers"], rows, {0, len(header)}, f"one sum of {s.LARGE:,} floats; {caption}"
+    )
+
+
+# -- what is timed -------------------------------------------------------------------
+
+
+def sizes_chart() -> Figure:
+    """Useful bytes a second over the size of the arrays: L2 emptied before each launch, or left as it was."""
+    kinds = (("neighbours", "emptied"), ("neighbours", "left"), ("own pieces", "emptied"))
+    table, series = recording("start_sizes"), []
+    for way, l2 in kinds:
+        label, cold = f"{way}, L2 {l2}", l2 == "emptied"
+        rates = [12 * n / add_model(way, n, cold=cold).ms / 1e6 for n in s.SIZES]
+        series.append(Series("modelled", _megabytes(s.SIZES), rates, label, DEFAULT))
+        if table is not None:
+            series.append(_rates("recorded", table.where(way=way, l2=l2), label, DEFAULT))
+        if now := measured("start_sizes", way=way, l2=l2):
+            columns = {key: np.array([row[key] for row in now]) for key in now[0]}
+            series.append(_rates("measured", columns, label, device().name))
+    title = "The same kernel, from launch to DRAM" + ("" if table is not None else " (not recorded yet)")
+    figure = draw_sweep(*series, xlabel="three arrays (MB)", ylabel="useful GB/s", title=title, log="x")
+    _mark_limits(figure.axes[0])
+    return figure
+
+
+def _megabytes(floats: Any) -> np.ndarray:
+    return 12 * np.asarray(floats) / 2**20
+
+
+def _rates(evidence: str, rows: Any, label: str, where: str) -> Series:
+    """Useful GB/s with quartiles; a column may be an array of a recorded table or of measured rows."""
+    useful = 12 * rows["floats"] / 1e6
+    low, high = useful / rows["high_ms"], useful / rows["low_ms"]
+    return Series(evidence, _megabytes(rows["floats"]), useful / rows["median_ms"], label, where, low, high)
+
+
+def _mark_limits(axes: Axes) -> None:
+    """DRAM's peak across, the size of L2 upright."""
+    here = gpu(DEFAULT)
+    peak, l2 = here.memory.dram_gb_per_s, here.l2.size_bytes / 2**20
+    axes.axhline(peak, color=INK, linewidth=1.2, linestyle=":")
+    axes.axvline(l2, color=INK, linewidth=1.2, linestyle=":")
+    axes.set_ylim(0, max(axes.get_ylim()[1], 1.35 * peak))
+    left = axes.get_xlim()[0] * 1.1
+    axes.text(left, peak * 1.015, f"DRAM peak of the {DEFAULT}: {peak:,.0f} GB/s", color=BLACK, fontsize=9)
+    axes.text(l2 * 1.06, 60, f"L2: {l2:.0f} MB", color=BLACK, fontsize=9, va="bottom")
+
+
+def sizes_words() -> str:
+    """The smallest size, the one in L2 and the largest: what is told and what is not."""
+    table = recording("start_sizes")
+    if table is None:
+        return NOT_RECORDED.format("start_sizes")
+    pick = lambda way, l2, n: table.where(way=way, l2=l2, floats=n)  # noqa: E731
+    lines = []
+    for n in (s.SIZES[0], s.LARGE):
+        before, after = (pick(way, "emptied", n).ms[0] for way in ("own pieces", "neighbours"))
+        lines.append(
+            f"recorded, {n:,} floats: own pieces {1e3 * before:.2f} µs, neighbours {1e3 * after:.2f} µs "
+            f"({before / after:.2f} times)"
+        )
+    for l2 in ("emptied", "left"):
+        rate = 12 * IN_L2 / pick("neighbours", l2, IN_L2).ms[0] / 1e6
+        share = rate / gpu(DEFAULT).memory.dram_gb_per_s
+        lines.append(f"recorded, {IN_L2:,} floats, L2 {l2}: {rate:,.0f} GB/s, {share:.0%} of DRAM's peak")
+    return "\n".join(lines)
+
+
+def every_chart() -> Figure:
+    """Every stride-th float is read: the time of a launch, and the useful bytes a second of the same launch."""
+    from ..agreement import modelled_sweep
+
+    chosen, table = sweep("start_every"), recording("start_every")
+    points = chosen.points(chosen.size)
+    stride = np.array([point.columns["stride"] for point in points])
+    useful = np.array([point.useful_bytes for point in points])
+    model = np.array([time.ms for time in modelled_sweep("start_every")])
+    figure = new_figure(9.0, 3.4)
+    for number, (name, read) in enumerate(_STORIES.items()):
+        axes = clean(figure.add_axes((0.075 + 0.5 * number, 0.15, 0.41, 0.71)), grid="both")
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(stride, map(str, stride))
+        axes.plot(
+            stride, read(model, useful), color=BLUE, label=f"modelled, {DEFAULT}", **EVIDENCE["modelled"]
+        )
+        if table is not None:
+            label = f"recorded, {DEFAULT}"
+            axes.plot(stride, read(table.ms, useful), color=BLUE, label=label, **EVIDENCE["recorded"])
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("stride", color=INK)
+        axes.set_title(name, color=BLACK, fontsize=11, fontweight="bold")
+        axes.legend(frameon=False, fontsize=9)
+    return figure
+
+
+_STORIES = {
+    "time of a launch (ms)": lambda ms, useful: ms,
+    "useful bytes a second (GB/s)": lambda ms, useful: useful / ms / 1e6,
+}
+
+
+def every_words() -> str:
+    """Stride 1 against 8, told in both ways."""
+    table = recording("start_every")
+    if table is None:
+        return NOT_RECORDED.format("start_every")
+    one, eight = (table.where(stride=stride) for stride in (1, 8))
+    return (
+        f"recorded, stride 8 against 1: {one.ms[0] / eight.ms[0]:.1f} times faster a launch, for an eighth of "
+        f"the useful bytes; a useful byte takes {one.bandwidth[0] / eight.bandwidth[0]:.1f} times as long"
+    )
+
+
+def zeros_table() -> Table:
+    """The same work on zeros and on values without a pattern."""
+    table, now = recording("start_zeros"), measured("start_zeros")
+    header = ["work"]
+    for source, where in ((table, f"recorded ms, {DEFAULT}"), (now, f"measured ms, {device().name}")):
+        header += [f"zeros, {where}", "random", "random / zeros"] if source else []
+    works = list(dict.fromkeys(call.columns["work"] for call in s.zeros(sweep("start_zeros").size)))
+    rows = []
+    for work in works:
+        cells = [work]
+        if table is not None:
+            cells += _against(*(table.where(work=work, data=data).ms[0] for data in ("zeros", "random")))
+        if now:
+            found = {row["data"]: row["median_ms"] for row in now if row["work"] == work}
+            cells += _against(found["zeros"], found["random"])
+        rows.append([Cell(text) for text in cells])
+    caption = table.caption if table is not None else NOT_RECORDED.format("start_zeros")
+    return Table(header, rows, {0}, caption)
+
+
+def _against(zeros: float, random: float) -> list[str]:
+    return [f"{zeros:.4g}", f"{random:.4g}", f"{random / zeros:.3f}"]
+
+
+# -- how often -----------------------------------------------------------------------
+
+
+def runs_chart() -> Figure:
+    """Single runs one after the other, as a change against their median, with the quartiles as a band."""
+    table = recording("start_runs")
+    figure = new_figure(9.0, 3.2)
+    if table is None:
+        figure.text(0.5, 0.5, NOT_RECORDED.format("start_runs"), ha="center", color=INK, fontsize=10)
+        return figure
+    for number, floats in enumerate((s.SMALL, s.LARGE)):
+        rows = table.where(floats=floats)
+        axes = clean(figure.add_axes((0.075 + 0.5 * number, 0.16, 0.41, 0.7)), grid="y")
+        axes.set_xlabel("run", color=INK)
+        axes.set_ylabel("change against the median (%)", color=INK)
+        title = f"{floats:,} floats, median {1e3 * np.median(rows.ms):.4g} µs"
+        axes.set_title(title, color=BLACK, fontsize=11, fontweight="bold")
+        _draw_runs(axes, rows)
+    return figure
+
+
+def _draw_runs(axes: Axes, table: Recorded) -> None:
+    """Dots for the runs, a band from the first to the third quartile."""
+    change = 100 * (table.ms / np.median(table.ms) - 1)
+    low, high = np.quantile(change, (0.25, 0.75))
+    axes.axhspan(low, high, color=SKY, alpha=0.45, linewidth=0)
+    axes.axhline(0, color=INK, linewidth=1)
+    axes.plot(table["run"], change, color=BLUE, label=f"recorded, {DEFAULT}", **EVIDENCE["recorded"])
+    axes.legend(frameon=False, fontsize=9)
+
+
+def runs_words() -> str:
+    """For each kernel: how far single runs lie from the median, and the quartiles."""
+    table = recording("start_runs")
+    if table is None:
+        return NOT_RECORDED.format("start_runs")
+    lines = []
+    for floats in (s.SMALL, s.LARGE):
+        ms = table.where(floats=floats).ms
+        change = 100 * (ms / np.median(ms) - 1)
+        low, high = np.quantile(change, (0.25, 0.75))
+        lines.append(
+            f"recorded, {floats:,} floats: single runs from {change.min():+.1f}% to {change.max():+.1f}%, "
+            f"half of them from {low:+.1f}% to {high:+.1f}%"
+        )
+    return "\n".join(lines)
+
+
+def tail_chart() -> Figure:
+    """A wave more or less of 20: what whole waves would cost, what bytes would, and what was recorded."""
+    base, table = 20 * s.PLACES, recording("start_tail")
+    every = np.arange(19 * s.PLACES, 21 * s.PLACES + 1, 8)
+    every = np.unique([*every, base + 1])
+    waves = 100 * (np.ceil(every / s.PLACES) / 20 - 1)
+    series = [
+        Series("modelled", every, waves, "if whole waves counted", DEFAULT),
+        Series("modelled", every, 100 * (every / base - 1), "if bytes counted", DEFAULT),
+    ]
+    if table is not None:
+        whole = table.where(blocks=base).ms[0]
+        y, low, high = (100 * (table[name] / whole - 1) for name in ("median_ms", "low_ms", "high_ms"))
+        series.append(Series("recorded", table["blocks"], y, "", DEFAULT, low, high))
+    title = f"Around 20 waves of {s.PLACES:,} blocks" + ("" if table is not None else " (not recorded yet)")
+    return draw_sweep(*series, xlabel="blocks", ylabel="change of the time (%)", title=title, zero=False)
+
+
+def tail_words() -> str:
+    """What one block more changed, and how wide the quartiles of one point are."""
+    table, base = recording("start_tail"), 20 * s.PLACES
+    if table is None:
+        return NOT_RECORDED.format("start_tail")
+    whole, one = table.where(blocks=base), table.where(blocks=base + 1)
+    spread = (whole["high_ms"][0] - whole["low_ms"][0]) / whole.ms[0]
+    return (
+        f"recorded, from {base:,} to {base + 1:,} blocks: {one.ms[0] / whole.ms[0] - 1:+.1%}; a whole wave would "
+        f"be +{1 / 20:.1%}; half of the runs of one point lie within {spread:.1%}"
+    )
+
+
+def above_roof() -> Figure:
+    """Two sums on the roofline: one from DRAM, and one whose arrays were in L2, drawn as if they were not."""
+    table, points = recording("start_sizes"), []
+    for label, n, l2 in (
+        ("268 MB each, L2 emptied", s.LARGE, "emptied"),
+        ("13 MB each, L2 left", IN_L2, "left"),
+    ):
+        ms, source = add_model("neighbours", n, cold=l2 == "emptied").ms, "modelled"
+        if table is not None:
+            ms, source = float(table.where(way="neighbours", l2=l2, floats=n).ms[0]), "recorded"
+        points.append(RooflinePoint(label, n, 12 * n, ms, source))
+    return roofline(points)

@@ -1,0 +1,237 @@
+"""Chapter 00, start here: tables, and the functions behind its sliders."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from .. import backend, standin
+from ..agreement import modelled_sweep
+from ..evidence import MEASURED_RUNS, recording
+from ..gpus import DEFAULT, Gpu, device, gpu, names
+from ..model import ModelledTime, modelled_time, scaled
+from ..occupancy import occupancy
+from ..profile import Profile, profile
+from ..promises import ratio
+from ..record import time_point
+from ..report import EXCESS, Cell, Table
+from ..roofline import Roofline, RooflinePoint, roofline, roofline_point
+from ..sweeps import Point, sweep
+from ..timing import flusher
+from . import start_kernels as k
+from . import start_sweeps as s
+from .course_map import chapter
+from .start_here import LD_REQUESTS, LD_SECTORS
+from .start_picture import ladder
+from .start_picture import machine as draw_machine
+
+NOT_RECORDED = "{0}: not recorded yet; on an H200: python -m course_lib.record {0}"
+SECTORS, FEWEST = "memory_l2_theoretical_sectors_global", "memory_l2_theoretical_sectors_global_ideal"
+SHARED, SHARED_FEWEST = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
+STEPS = list(s.STEPS)
+COUNTED_FLOATS = 1 << 14
+
+# the rows of the chapter's first table: label -> metric, or function of a profile
+READ = {
+    "global load requests": LD_REQUESTS,
+    "sectors loaded": LD_SECTORS,
+    "sectors per load request": ratio(LD_SECTORS, LD_REQUESTS),
+    "sectors, loads and stores": SECTORS,
+    "sectors needed at least": FEWEST,
+    "float additions": "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",
+    "active lanes per instruction": "smsp__thread_inst_executed_per_inst_executed.ratio",
+}
+
+
+def on_gpu() -> bool:
+    """Whether kernels run on a GPU of this machine."""
+    return backend.BACKEND.name == "cupy"
+
+
+def measured(name: str, **columns: Any) -> list[dict[str, Any]]:
+    """Launches, calls and readings of a sweep with these column values, timed now; [] without a GPU."""
+    if not on_gpu():
+        return []
+    cp, chosen = backend.cp, sweep(name)
+    flush, rows = flusher(cp, device().l2.size_bytes), []
+    for point in (*chosen.points(chosen.size), *chosen.calls(chosen.size)):
+        if all(point.columns[key] == value for key, value in columns.items()):
+            rows.append(time_point(cp, point, flush, MEASURED_RUNS))
+            cp.get_default_memory_pool().free_all_blocks()
+    return [row for row in rows if row]
+
+
+# -- the machine ---------------------------------------------------------------------
+
+
+def show_machine(gpu_name: str = DEFAULT) -> tuple[Figure, str]:
+    """One GPU as a picture and in words."""
+    found = gpu(gpu_name)
+    return draw_machine(found), ladder(found)
+
+
+# -- the sum -------------------------------------------------------------------------
+
+
+@cache
+def add_counts(way: str) -> Profile:
+    """Counts of the sum of 16,384 floats."""
+    return counts_of(s.add_point(way, COUNTED_FLOATS, {}))
+
+
+def counts_of(point: Point) -> Profile:
+    """Counts of one launch of a sweep."""
+    return profile(point.kernel.compile(standin), point.grid, point.block, point.arguments(standin))
+
+
+def add_model(way: str, floats: int, on: str | Gpu = DEFAULT, *, cold: bool = True) -> ModelledTime:
+    """Modelled time of the sum of so many floats: the counts of the small one, in proportion."""
+    return modelled_time(scaled(add_counts(way), floats / COUNTED_FLOATS), on, cold=cold)
+
+
+def add_by_gpu() -> Table:
+    """For every GPU: modelled time of both ways, for a small and a large sum."""
+    known = [(name, name) for name in names()]
+    known += [(device(), f"{device().name}, this machine")] if on_gpu() else []
+    header = [
+        "GPU",
+        "floats",
+        "own pieces ms",
+        "limited by",
+        "neighbours ms",
+        "limited by",
+        "should it move?",
+    ]
+    rows = [_by_gpu_row(label, on, floats) for label, on in known for floats in (1 << 16, s.LARGE)]
+    return Table(header, rows, {0, 3, 5, 6}, "modelled: out = a + b")
+
+
+def _by_gpu_row(label: str, on: str | Gpu, floats: int) -> list[Cell]:
+    before, after = (add_model(way, floats, on) for way in k.WAYS)
+    gain = before.ms / after.ms
+    verdict = f"yes, {gain:.1f} times faster" if gain > 1.05 else "no"
+    times = (f"{before.ms:.4g}", before.limiter, f"{after.ms:.4g}", after.limiter)
+    return [Cell(label), Cell(f"{floats:,}"), *map(Cell, times), Cell(verdict)]
+
+
+def loop_table() -> Table:
+    """Benchmark, profile, change, benchmark: what each step said of both ways, for 2^26 floats."""
+    counts = {way: scaled(add_counts(way), s.LARGE / COUNTED_FLOATS) for way in k.WAYS}
+    timed = modelled_sweep("start_add")
+    rows = [_row("sectors, loads and stores", "counted", [p[SECTORS] for p in counts.values()], "{:,.0f}")]
+    rows.append(_row("sectors needed at least", "counted", [p[FEWEST] for p in counts.values()], "{:,.0f}"))
+    rows.append(_row("time, ms", f"modelled, {DEFAULT}", [time.ms for time in timed], "{:.3f}"))
+    table = recording("start_add")
+    if table is not None:
+        rows.append(_row("time, ms", f"recorded, {DEFAULT}", table.ms, "{:.3f}"))
+    if now := measured("start_add"):
+        rows.append(_row("time, ms", f"measured, {device().name}", [r["median_ms"] for r in now], "{:.3f}"))
+    limits = " against ".join(time.limiter for time in timed)
+    caption = (
+        f"{s.LARGE:,} floats; model: limited by {limits}; {table.caption if table else 'not recorded yet'}"
+    )
+    return Table(["", "label", *k.WAYS, "own pieces / neighbours"], rows, {0, 1}, caption)
+
+
+def _row(what: str, label: str, values: Any, form: str) -> list[Cell]:
+    before, after = map(float, values)
+    cells = (form.format(before), form.format(after), f"{before / after:.2f}")
+    return [Cell(what), Cell(label), *map(Cell, cells)]
+
+
+# -- the roofline --------------------------------------------------------------------
+
+
+def steps_points(steps: int) -> list[RooflinePoint]:
+    """The kernel with that many multiply-adds an element: modelled, recorded, measured, as far as there is."""
+    chosen = sweep("start_steps")
+    small = next(point for point in chosen.points(chosen.small) if point.columns["steps"] == steps)
+    large = scaled(counts_of(small), chosen.size / chosen.small)
+    label = f"{steps} multiply-adds"
+    found = [roofline_point(label, large, modelled_time(large))]
+    table = recording("start_steps")
+    if table is not None:
+        found.append(replace(found[0], ms=float(table.where(steps=steps).ms[0]), source="recorded"))
+    return found
+
+
+def show_steps(steps: int = 16) -> tuple[Figure, str]:
+    """The kernel with that many multiply-adds an element on the roofline of an H200."""
+    points = steps_points(steps)
+    roofs = Roofline(gpu(DEFAULT), tuple(points))
+    roof = roofs.roof(points[0].intensity)
+    lines = [
+        f"{steps} multiply-adds an element: {points[0].intensity:.3g} FLOP/byte; roof {roof:.3g} TFLOP/s"
+    ]
+    lines += [
+        f"  {point.source}, {DEFAULT}: {point.ms:.3f} ms, {point.tflops:.3g} TFLOP/s" for point in points
+    ]
+    return roofline(points), "\n".join(lines)
+
+
+# -- where to go next ----------------------------------------------------------------
+
+
+def where_next(counts: Mapping[str, Profile], on: str = DEFAULT) -> Table:
+    """What the counters of some kernels say, and which chapter is about it. Orange: look there."""
+    rows = []
+    for topic, label, read, form, tells in SIGNS:
+        values = [read(p, on) for p in counts.values()]
+        cells = [Cell(form.format(value), EXCESS, 0.6 * bool(tells(value))) for value in values]
+        look = [name for name, value in zip(counts, values, strict=True) if tells(value)]
+        rows.append([Cell(label), *cells, Cell(chapter(topic).name if look else ""), Cell(", ".join(look))])
+    header = ["counted or modelled", *counts, "read", "for"]
+    return Table(header, rows, {0, len(counts) + 1, len(counts) + 2}, f"modelled rows: {on}")
+
+
+def _fits(p: Profile, on: str) -> float:
+    threads, shared = p["launch__block_size"], p.shared_bytes
+    return 100 * occupancy(int(threads), p.registers, shared, on).fraction
+
+
+def _reuse(p: Profile, on: str) -> float:
+    distinct = p["course__unique_dram_bytes_ld"]
+    return 32 * p["course__sectors_ideal_global_op_ld.sum"] / distinct if distinct else 1.0
+
+
+def _launch_share(p: Profile, on: str) -> float:
+    timed = modelled_time(p, on)
+    return 100 * timed.launch_seconds / timed.seconds
+
+
+# chapter, what is read, function of a profile and a GPU, format, when it tells
+SIGNS = (
+    (
+        "coalescing",
+        "sectors over those needed",
+        lambda p, on: p[SECTORS] / max(1, p[FEWEST]),
+        "{:.3g}",
+        lambda v: v > 1.2,
+    ),
+    ("tiling", "times each byte is loaded", _reuse, "{:.3g}", lambda v: v > 1.5),
+    (
+        "bank_conflict",
+        "shared wavefronts in excess",
+        lambda p, on: p[SHARED] - p[SHARED_FEWEST],
+        "{:,.0f}",
+        lambda v: v > 0,
+    ),
+    (
+        "divergence",
+        "active lanes per instruction",
+        lambda p, on: p["smsp__thread_inst_executed_per_inst_executed.ratio"],
+        "{:.3g}",
+        lambda v: v < 28,
+    ),
+    ("occupancy", "occupancy, % of the warps", _fits, "{:.0f}", lambda v: v < 50),
+    (
+        "wave_quantization",
+        "busiest SM over the average",
+        lambda p, on: modelled_time(p, on).quantization,
+        "{:.3g}",
+        lambda v: v > 1.1,
+    ),
+    ("launch_overhead", "launch, % of the modelled time", _launch_share, "{:.0f}", lambda v: v > 30),
+)
