@@ -135,8 +135,11 @@ def write(path: Path, rows: Sequence[Mapping[str, object]], meta: Mapping[str, s
     path.parent.mkdir(parents=True, exist_ok=True)
     head = [f"# {key}: {' '.join(str(value).split())}" for key, value in meta.items()]
     names = list(rows[0]) if rows else []
-    body = [",".join(names), *(",".join(_written(row[name]) for name in names) for row in rows)]
-    path.write_text("\n".join([*head, *body]) + "\n", encoding="utf-8")
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(f"{line}\n" for line in head)
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(names)
+        table.writerows([_written(row[name]) for name in names] for row in rows)
     return read(path)
 
 
@@ -151,8 +154,8 @@ def _column(values: Sequence[str]) -> np.ndarray:
 
 def _written(value: object) -> str:
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    if any(mark in text for mark in ',"\n'):
-        raise ValueError(f"a cell cannot hold a comma, quote or line break: {text!r}")
+    if "\n" in text:
+        raise ValueError(f"a cell cannot hold a line break: {text!r}")
     return text
 
 

@@ -76,7 +76,12 @@ def test_a_table_without_times_or_rows_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no rows"):
         write(tmp_path / "x.csv", [], META)
     with pytest.raises(ValueError, match="comma"):
-        write(tmp_path / "x.csv", [ROWS[0] | {"mapping": "a,b"}], META)
+        write(tmp_path / "x.csv", [ROWS[0] | {"mapping": "a\nb"}], META)
+
+
+def test_a_cell_may_hold_commas_and_quotes(tmp_path):
+    text = 'a, then "b"'
+    assert write(tmp_path / "x.csv", [ROWS[0] | {"mapping": text}], META)["mapping"].tolist() == [text]
 
 
 def test_a_missing_table_or_column_lists_what_there_is(table, tmp_path):

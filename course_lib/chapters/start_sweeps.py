@@ -99,7 +99,7 @@ def tail(n: int) -> list[Point]:
 def clock(n: int) -> list[Call | Reading]:
     """One launch of `neighbours`, by the right clock and by each wrong one."""
     ways: dict[str, Callable[[Any, int], Callable[[], float]]] = {
-        "events, waited for": by_events,
+        "events and a wait": by_events,
         "host, nobody waits": unsynchronised,
         "host, waits": synchronised,
         "host, 20 launches, waits once": amortised,

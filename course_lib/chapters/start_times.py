@@ -20,7 +20,7 @@ from .start_views import NOT_RECORDED, add_model, measured
 
 IN_L2 = 3 << 20  # floats of each array: 36 MB in all, which the 60 MB of an H200's L2 hold
 CLOCKS = {
-    "events, waited for": "the kernel",
+    "events and a wait": "the kernel",
     "host, nobody waits": "the launch alone",
     "host, waits": "launch, kernel, and the way back to the host",
     "host, 20 launches, waits once": "kernels one after the other; the launches hide",
@@ -117,7 +117,7 @@ def sizes_words() -> str:
 
 
 def every_chart() -> Figure:
-    """Every stride-th float is read: the time of a launch, and the useful bytes a second of the same launch."""
+    """Every stride-th float is read: the time of a launch, and its useful bytes a second."""
     from ..agreement import modelled_sweep
 
     chosen, table = sweep("start_every"), recording("start_every")
@@ -156,8 +156,8 @@ def every_words() -> str:
         return NOT_RECORDED.format("start_every")
     one, eight = (table.where(stride=stride) for stride in (1, 8))
     return (
-        f"recorded, stride 8 against 1: {one.ms[0] / eight.ms[0]:.1f} times faster a launch, for an eighth of "
-        f"the useful bytes; a useful byte takes {one.bandwidth[0] / eight.bandwidth[0]:.1f} times as long"
+        f"recorded, stride 8 against 1: {one.ms[0] / eight.ms[0]:.1f} times faster a launch, for an eighth "
+        f"of the useful bytes; a useful byte takes {one.bandwidth[0] / eight.bandwidth[0]:.1f} times as long"
     )
 
 
@@ -259,8 +259,8 @@ def tail_words() -> str:
     whole, one = table.where(blocks=base), table.where(blocks=base + 1)
     spread = (whole["high_ms"][0] - whole["low_ms"][0]) / whole.ms[0]
     return (
-        f"recorded, from {base:,} to {base + 1:,} blocks: {one.ms[0] / whole.ms[0] - 1:+.1%}; a whole wave would "
-        f"be +{1 / 20:.1%}; half of the runs of one point lie within {spread:.1%}"
+        f"recorded, from {base:,} to {base + 1:,} blocks: {one.ms[0] / whole.ms[0] - 1:+.1%}; a whole wave "
+        f"would be +{1 / 20:.1%}; half of the runs of one point lie within {spread:.1%}"
     )
 
 
