@@ -60,6 +60,7 @@ class Profile(Mapping[str, float]):
             "launch__registers_per_thread": self.registers,
             "launch__shared_mem_per_block_static": kernel.shared_size_bytes,
             "launch__shared_mem_per_block_dynamic": shared_mem,
+            "course__local_bytes_per_thread": kernel.local_size_bytes,
             "launch__grid_size": launched.geometry.blocks,
             "launch__block_size": launched.geometry.threads,
         }

@@ -12,6 +12,8 @@ _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _QUALIFIERS = re.compile(
     r"\b(?:const|volatile|restrict|__restrict__|__restrict|__grid_constant__|register)\b"
 )
+# after a * nothing but qualifiers can stand before the name: a word there is a macro such as RESTRICT
+_AFTER_STAR = re.compile(r"([*&])\s*(?:[A-Za-z_]\w*\s+)+(?=[A-Za-z_]\w*$)")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _TYPE_WORDS = frozenset(
     (
@@ -97,7 +99,7 @@ def _parameter(text: str) -> SourceParameter | None:
     text = text.split("=")[0].strip()
     text, arrays = re.subn(r"\[[^\]]*\]\s*$", "", text)
     const = bool(re.search(r"\bconst\b", text.split("*")[0]))
-    plain = " ".join(_QUALIFIERS.sub(" ", text).split())
+    plain = _AFTER_STAR.sub(r"\1 ", " ".join(_QUALIFIERS.sub(" ", text).split()))
     match = re.search(r"([A-Za-z_]\w*)$", plain)
     if not plain or "(" in plain:
         return None

@@ -23,6 +23,7 @@ from course_lib.emulator.signature import parse_signature
             "k",
             ["int n", "float b"],
         ),
+        ("__global__ void k(float* RESTRICT y, const int *NOALIAS const x)", "k", ["float* y", "int* x"]),
         ("__global__ void k()", "k", []),
         ("__global__ void k(void)", "k", []),
         ("__global__ void k(int, float*)", "k", ["int ", "float* "]),
