@@ -25,9 +25,9 @@ def explore(
 ) -> "Explorer":
     """Show ``function`` with one control per keyword; the last expression of a notebook cell.
 
-    Each value is a ``range``, a tuple ``(min, max)`` or ``(min, max, step)``, a list of choices, or
-    True/False. A control starts at ``start[name]``, else at the function's own default, else at its first
-    value. ``function`` takes the values by name, changes nothing, and returns a Figure, a string, an object
+    Each value is a ``range``, a tuple ``(min, max)`` or ``(min, max, step)``, a list of choices, True/False,
+    or a text, which gives a box to type or paste another into. A control starts at ``start[name]``, else at
+    the function's own default, else at its first value. ``function`` takes the values by name, changes nothing, and returns a Figure, a string, an object
     with ``_repr_html_``, or a tuple of those with at most one Figure. The output keeps the height the first
     result needs, or ``output_height`` pixels.
 
@@ -43,16 +43,18 @@ def explore(
 
 
 class Choice:
-    """The values one control can take: an even ``grid`` (min, max, step), or else a list of ``options``."""
+    """What one control can be: an even ``grid`` (min, max, step), a list of ``options``, or ``free`` text."""
 
-    def __init__(self, options: list, grid: tuple | None = None) -> None:
-        self.options, self.grid = options, grid
+    def __init__(self, options: list, grid: tuple | None = None, free: bool = False) -> None:
+        self.options, self.grid, self.free = options, grid, free
 
     @classmethod
     def of(cls, name: str, given: object) -> "Choice":
         """Read a range, tuple, list or bool; TypeError or ValueError say what else was given."""
         if isinstance(given, bool):
             return cls([given, not given])
+        if isinstance(given, str):
+            return cls([given], free=True)
         if isinstance(given, range) and len(given):
             low, high = sorted((given[0], given[-1]))
             return cls(list(range(low, high + 1, abs(given.step))), (low, high, abs(given.step)))
@@ -64,7 +66,7 @@ class Choice:
             return cls([low + i * step for i in range(count)], (low, high, step))
         if isinstance(given, list) and given:
             return cls(list(given))
-        raise TypeError(f"{name}={given!r}: expected a range, (min, max), (min, max, step), a list or a bool")
+        raise TypeError(f"{name}={given!r}: expected a range, (min, max[, step]), a list, a bool or a text")
 
     def widget(self, name: str, value: object) -> "ipywidgets.Widget":
         """The control that offers these values."""
@@ -75,6 +77,8 @@ class Choice:
             whole = all(isinstance(number, int) for number in self.grid)
             slider = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
             return slider(min=low, max=high, step=step, **common, **wide)
+        if self.free:
+            return ipywidgets.Text(**common, **wide)
         if all(isinstance(option, bool) for option in self.options):
             return ipywidgets.Checkbox(indent=False, **common)
         if all(_is_number(option) for option in self.options):

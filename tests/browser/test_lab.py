@@ -59,7 +59,7 @@ def _walk(browser, folder, name, scratch):
         page = lab.open_notebook(browser, url, name)
         lab.run_all(page)
         times = []
-        for explorer in page.locator(".course-explore").all():
+        for explorer in page.locator(".course-explore:has(.noUi-handle)").all():
             times += [lab.drag(page, explorer, pixels) for pixels in (60, 60, -40)]
         PICTURES.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=PICTURES / f"{name.removesuffix('.ipynb')}.png")
