@@ -30,13 +30,19 @@ def recording(name: str, gpu: str = DEFAULT) -> Table | None:
 
 
 def time_chart(
-    name: str, column: str, *, title: str = "", measure: Collection = (), gpu: str = DEFAULT
+    name: str,
+    column: str,
+    *,
+    title: str = "",
+    xlabel: str = "",
+    measure: Collection = (),
+    gpu: str = DEFAULT,
 ) -> Figure:
     """Milliseconds over what varies: open diamonds as modelled, points with quartiles as recorded.
 
     `name`: a sweep, such as "coalescing_stride"; `column`: its number that varies, such as "stride". The
-    title ends with the range of modelled over recorded. `measure`: values of the column to measure now, on
-    a machine with a GPU.
+    title ends with the range of modelled over recorded. `xlabel`: what varies, with its unit; the column's
+    name if left out. `measure`: values of the column to measure now, on a machine with a GPU.
     """
     modelled = [time.ms for time in modelled_sweep(name, gpu)]
     chosen, table = sweep(name), recording(name, gpu)
@@ -48,7 +54,7 @@ def time_chart(
         title = f"{title} (modelled / recorded: {ratio.min():.2f} to {ratio.max():.2f})"
     if measure and backend.BACKEND.name == "cupy":
         series.append(_points("measured", _measured(name, column, measure), column, device().name))
-    return one_by_one(draw_sweep(*series, xlabel=column, ylabel="time (ms)", title=title))
+    return one_by_one(draw_sweep(*series, xlabel=xlabel or column, ylabel="time (ms)", title=title))
 
 
 def one_by_one(figure: Figure) -> Figure:

@@ -173,7 +173,9 @@ def _rounds_row(gpu: Any, label: str, *counts: int) -> list[Cell]:
     return [Cell(cell) for cell in cells]
 
 
-def two_curves(name: str, column: str, by: str, *, title: str = "", log: str = "") -> Figure:
+def two_curves(
+    name: str, column: str, by: str, *, title: str = "", xlabel: str = "", log: str = ""
+) -> Figure:
     """Time over one column of a sweep, a colour for each value of another, in every kind of evidence."""
     chosen, table = sweep(name), recording(name)
     points, times = chosen.points(chosen.size), modelled_sweep(name)
@@ -193,7 +195,7 @@ def two_curves(name: str, column: str, by: str, *, title: str = "", log: str = "
             low, high = [t.low_ms for t in found], [t.high_ms for t in found]
             series.append(Series("measured", x, [t.ms for t in found], label, device().name, low, high))
     error = f" (modelled / recorded: {min(ratios):.2f} to {max(ratios):.2f})" if ratios else ""
-    return draw_sweep(*series, xlabel=column, ylabel="time (ms)", title=title + error, log=log)
+    return draw_sweep(*series, xlabel=xlabel or column, ylabel="time (ms)", title=title + error, log=log)
 
 
 def _label(by: str, value: int | str) -> str:

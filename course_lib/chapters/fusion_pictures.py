@@ -50,7 +50,7 @@ def draw_traffic(
     axes.set_ylim(y + 1.6, 0.7)
     axes.set_yticks(list(ticks), list(ticks.values()))
     axes.set_xlabel(f"{unit} moved ({evidence})", color=INK)
-    axes.set_title(title, color=BLACK, fontsize=12, fontweight="bold", loc="left")
+    axes.set_title(title, color=BLACK, fontsize=12, fontweight="bold")
     _legend(axes)
     return figure
 
@@ -95,5 +95,5 @@ def draw_sms(plans: Mapping[str, int], sms: int) -> Figure:
         boxes(axes, range(sms), -index - 0.95, 1, 0.5, facecolors=colours, edgecolors=INK, linewidths=0.5)
         text = f"{name}: {number_text(blocks)} blocks keep {busy} of {sms} SMs busy"
         axes.text(0, -index - 0.22, text, color=BLACK, fontsize=9, va="center")
-    axes.set_title("Which SMs have work", color=BLACK, fontsize=12, fontweight="bold", loc="left")
+    axes.set_title("Which SMs have work", color=BLACK, fontsize=12, fontweight="bold")
     return figure
