@@ -21,6 +21,7 @@ from . import start_kernels as k
 THREADS, EACH = 256, 8
 LARGE = 1 << 26  # floats of each array: 268 MB, far above any L2
 SIZES = (*(1 << power for power in (12, 14, 16, 18, 19, 20, 21)), 3 << 20, *(1 << p for p in (22, 24, 26)))
+IN_L2 = 3 << 20  # floats of each array: 36 MB in all, which the 60 MB of an H200's L2 hold
 PLACES = 132 * 8  # blocks of 256 threads that an H200 runs at once
 RUNS = 40  # single runs, one after the other
 SMALL = 1 << 20
@@ -173,6 +174,31 @@ def compiling(cp: Any, n: int) -> Callable[[], float]:
     return read
 
 
+def repeated(n: int) -> list[Call | Reading]:
+    """One launch, and 20 in a row between one pair of events: of arrays that L2 holds, and of larger ones."""
+    return [
+        Call(
+            {"floats": size, "launches": times},
+            lambda cp, m=size, t=times: several(launcher(cp, m), t),
+            12 * size * times,
+            size * times,
+            warm=True,
+        )
+        for size in (IN_L2, n)
+        for times in (1, 20)
+    ]
+
+
+def several(launch: Callable[[], object], times: int) -> Callable[[], None]:
+    """So many launches as one."""
+
+    def launches() -> None:
+        for _ in range(times):
+            launch()
+
+    return launches
+
+
 # -- the data, and the runs ----------------------------------------------------------
 
 
@@ -249,6 +275,7 @@ SWEEPS = (
     Sweep("start_every", "floats of which every stride-th is read", 1 << 27, every, 1 << 16, LINEAR),
     Sweep("start_tail", "blocks at once", PLACES, tail, 0, LINEAR),
     Sweep("start_clock", "floats added", LARGE, no_points, 0, LOOP, clock),
+    Sweep("start_repeat", "floats of the larger arrays", LARGE, no_points, 0, LOOP, repeated),
     Sweep("start_zeros", "rows of a product", 8192, no_points, 0, LOOP, zeros),
     Sweep("start_runs", "floats of the long kernel", LARGE, no_points, 0, LOOP, runs),
 )

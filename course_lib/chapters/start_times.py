@@ -6,19 +6,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..backend import cp
 from ..evidence import recording
 from ..gpus import DEFAULT, device, gpu
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
-from ..pictures.style import BLACK, BLUE, EVIDENCE, INK, SKY, clean, new_figure
-from ..recorded import Table as Recorded
+from ..pictures.style import BLACK, BLUE, EVIDENCE, INK, clean, new_figure
 from ..report import Cell, Table
-from ..roofline import RooflinePoint, roofline
 from ..sweeps import sweep
+from ..timing import wall_clock
 from . import start_sweeps as s
-from .start_views import NOT_RECORDED, add_model, measured
+from .start_views import NOT_RECORDED, add_model, measured, on_gpu
 
-IN_L2 = 3 << 20  # floats of each array: 36 MB in all, which the 60 MB of an H200's L2 hold
 CLOCKS = {
     "events and a wait": "the kernel",
     "host, nobody waits": "the launch alone",
@@ -49,6 +48,25 @@ def clock_table() -> Table:
     return Table(
         [*header, "what it covers"], rows, {0, len(header)}, f"one sum of {s.LARGE:,} floats; {caption}"
     )
+
+
+def refusals() -> None:
+    """Print what happens when nobody waits: for the second event, and for the stream of a wall clock."""
+    launch = s.launcher(cp, s.LARGE if on_gpu() else 1 << 12)
+    start, stop = cp.cuda.Event(), cp.cuda.Event()
+
+    def too_early() -> float:
+        start.record()
+        launch()
+        stop.record()
+        return cp.cuda.get_elapsed_time(start, stop)
+
+    launch()
+    for name, ask in (("get_elapsed_time", too_early), ("wall_clock", lambda: wall_clock(launch))):
+        try:
+            print(f"{name}: {ask()}")
+        except RuntimeError as error:
+            print(f"{name} refuses: {type(error).__name__}: {error}")
 
 
 # -- what is timed -------------------------------------------------------------------
@@ -97,22 +115,21 @@ def _mark_limits(axes: Axes) -> None:
 
 
 def sizes_words() -> str:
-    """The smallest size, the one in L2 and the largest: what is told and what is not."""
+    """Small and large sums by both ways; a sum of arrays that fit into L2, with L2 emptied and left."""
     table = recording("start_sizes")
     if table is None:
         return NOT_RECORDED.format("start_sizes")
-    pick = lambda way, l2, n: table.where(way=way, l2=l2, floats=n)  # noqa: E731
+    pick = lambda way, l2, n: float(table.where(way=way, l2=l2, floats=n).ms[0])  # noqa: E731
     lines = []
     for n in (s.SIZES[0], s.LARGE):
-        before, after = (pick(way, "emptied", n).ms[0] for way in ("own pieces", "neighbours"))
+        before, after = (1e3 * pick(way, "emptied", n) for way in ("own pieces", "neighbours"))
         lines.append(
-            f"recorded, {n:,} floats: own pieces {1e3 * before:.2f} µs, neighbours {1e3 * after:.2f} µs "
-            f"({before / after:.2f} times)"
+            f"recorded, {n:,} floats: own pieces {before:.2f} µs, neighbours {after:.2f} µs: "
+            f"{before / after:.2f} times as long"
         )
-    for l2 in ("emptied", "left"):
-        rate = 12 * IN_L2 / pick("neighbours", l2, IN_L2).ms[0] / 1e6
-        share = rate / gpu(DEFAULT).memory.dram_gb_per_s
-        lines.append(f"recorded, {IN_L2:,} floats, L2 {l2}: {rate:,.0f} GB/s, {share:.0%} of DRAM's peak")
+    for n in (s.SIZES[0], s.IN_L2, s.LARGE):
+        cold, warm = (1e3 * pick("neighbours", l2, n) for l2 in ("emptied", "left"))
+        lines.append(f"recorded, {n:,} floats: L2 emptied {cold:.2f} µs, left {warm:.2f} µs")
     return "\n".join(lines)
 
 
@@ -183,96 +200,3 @@ def zeros_table() -> Table:
 
 def _against(zeros: float, random: float) -> list[str]:
     return [f"{zeros:.4g}", f"{random:.4g}", f"{random / zeros:.3f}"]
-
-
-# -- how often -----------------------------------------------------------------------
-
-
-def runs_chart() -> Figure:
-    """Single runs one after the other, as a change against their median, with the quartiles as a band."""
-    table = recording("start_runs")
-    figure = new_figure(9.0, 3.2)
-    if table is None:
-        figure.text(0.5, 0.5, NOT_RECORDED.format("start_runs"), ha="center", color=INK, fontsize=10)
-        return figure
-    for number, floats in enumerate((s.SMALL, s.LARGE)):
-        rows = table.where(floats=floats)
-        axes = clean(figure.add_axes((0.075 + 0.5 * number, 0.16, 0.41, 0.7)), grid="y")
-        axes.set_xlabel("run", color=INK)
-        axes.set_ylabel("change against the median (%)", color=INK)
-        title = f"{floats:,} floats, median {1e3 * np.median(rows.ms):.4g} µs"
-        axes.set_title(title, color=BLACK, fontsize=11, fontweight="bold")
-        _draw_runs(axes, rows)
-    return figure
-
-
-def _draw_runs(axes: Axes, table: Recorded) -> None:
-    """Dots for the runs, a band from the first to the third quartile."""
-    change = 100 * (table.ms / np.median(table.ms) - 1)
-    low, high = np.quantile(change, (0.25, 0.75))
-    axes.axhspan(low, high, color=SKY, alpha=0.45, linewidth=0)
-    axes.axhline(0, color=INK, linewidth=1)
-    axes.plot(table["run"], change, color=BLUE, label=f"recorded, {DEFAULT}", **EVIDENCE["recorded"])
-    axes.legend(frameon=False, fontsize=9)
-
-
-def runs_words() -> str:
-    """For each kernel: how far single runs lie from the median, and the quartiles."""
-    table = recording("start_runs")
-    if table is None:
-        return NOT_RECORDED.format("start_runs")
-    lines = []
-    for floats in (s.SMALL, s.LARGE):
-        ms = table.where(floats=floats).ms
-        change = 100 * (ms / np.median(ms) - 1)
-        low, high = np.quantile(change, (0.25, 0.75))
-        lines.append(
-            f"recorded, {floats:,} floats: single runs from {change.min():+.1f}% to {change.max():+.1f}%, "
-            f"half of them from {low:+.1f}% to {high:+.1f}%"
-        )
-    return "\n".join(lines)
-
-
-def tail_chart() -> Figure:
-    """A wave more or less of 20: what whole waves would cost, what bytes would, and what was recorded."""
-    base, table = 20 * s.PLACES, recording("start_tail")
-    every = np.arange(19 * s.PLACES, 21 * s.PLACES + 1, 8)
-    every = np.unique([*every, base + 1])
-    waves = 100 * (np.ceil(every / s.PLACES) / 20 - 1)
-    series = [
-        Series("modelled", every, waves, "if whole waves counted", DEFAULT),
-        Series("modelled", every, 100 * (every / base - 1), "if bytes counted", DEFAULT),
-    ]
-    if table is not None:
-        whole = table.where(blocks=base).ms[0]
-        y, low, high = (100 * (table[name] / whole - 1) for name in ("median_ms", "low_ms", "high_ms"))
-        series.append(Series("recorded", table["blocks"], y, "", DEFAULT, low, high))
-    title = f"Around 20 waves of {s.PLACES:,} blocks" + ("" if table is not None else " (not recorded yet)")
-    return draw_sweep(*series, xlabel="blocks", ylabel="change of the time (%)", title=title, zero=False)
-
-
-def tail_words() -> str:
-    """What one block more changed, and how wide the quartiles of one point are."""
-    table, base = recording("start_tail"), 20 * s.PLACES
-    if table is None:
-        return NOT_RECORDED.format("start_tail")
-    whole, one = table.where(blocks=base), table.where(blocks=base + 1)
-    spread = (whole["high_ms"][0] - whole["low_ms"][0]) / whole.ms[0]
-    return (
-        f"recorded, from {base:,} to {base + 1:,} blocks: {one.ms[0] / whole.ms[0] - 1:+.1%}; a whole wave "
-        f"would be +{1 / 20:.1%}; half of the runs of one point lie within {spread:.1%}"
-    )
-
-
-def above_roof() -> Figure:
-    """Two sums on the roofline: one from DRAM, and one whose arrays were in L2, drawn as if they were not."""
-    table, points = recording("start_sizes"), []
-    for label, n, l2 in (
-        ("268 MB each, L2 emptied", s.LARGE, "emptied"),
-        ("13 MB each, L2 left", IN_L2, "left"),
-    ):
-        ms, source = add_model("neighbours", n, cold=l2 == "emptied").ms, "modelled"
-        if table is not None:
-            ms, source = float(table.where(way="neighbours", l2=l2, floats=n).ms[0]), "recorded"
-        points.append(RooflinePoint(label, n, 12 * n, ms, source))
-    return roofline(points)

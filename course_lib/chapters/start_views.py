@@ -13,6 +13,7 @@ from ..evidence import MEASURED_RUNS, recording
 from ..gpus import DEFAULT, Gpu, device, gpu, names
 from ..model import ModelledTime, modelled_time, scaled
 from ..occupancy import occupancy
+from ..predictions import Prediction, reveal
 from ..profile import Profile, profile
 from ..promises import ratio
 from ..record import time_point
@@ -144,8 +145,18 @@ def _row(what: str, label: str, values: Any, form: str) -> list[Cell]:
 # -- the roofline --------------------------------------------------------------------
 
 
+def add_points(way: str) -> list[RooflinePoint]:
+    """The sum of 2^26 floats on the roofline of an H200: recorded if it was, else modelled."""
+    large = scaled(add_counts(way), s.LARGE / COUNTED_FLOATS)
+    point = roofline_point(way, large, modelled_time(large))
+    table = recording("start_add")
+    if table is not None:
+        point = replace(point, ms=float(table.where(way=way).ms[0]), source="recorded")
+    return [point]
+
+
 def steps_points(steps: int) -> list[RooflinePoint]:
-    """The kernel with that many multiply-adds an element: modelled, recorded, measured, as far as there is."""
+    """The kernel with that many multiply-adds an element: modelled, and recorded if it was."""
     chosen = sweep("start_steps")
     small = next(point for point in chosen.points(chosen.small) if point.columns["steps"] == steps)
     large = scaled(counts_of(small), chosen.size / chosen.small)
@@ -169,6 +180,14 @@ def show_steps(steps: int = 16) -> tuple[Figure, str]:
         f"  {point.source}, {DEFAULT}: {point.ms:.3f} ms, {point.tflops:.3g} TFLOP/s" for point in points
     ]
     return roofline(points), "\n".join(lines)
+
+
+def reveal_clock(guess: Prediction) -> None:
+    """What the clock that does not wait said, recorded."""
+    table = recording("start_clock")
+    if table is not None:
+        said = 1e3 * float(table.where(clock="host, nobody waits").ms[0])
+        reveal(guess, said, "µs", tolerance=0.3, evidence="recorded")
 
 
 # -- where to go next ----------------------------------------------------------------
