@@ -1,0 +1,92 @@
+"""Chapter 13, reading kernels: the machine instructions of kernels in their order."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from ..listing import machine_lines
+from ..pictures.style import BLACK, BLUE, FAINT, GREEN, INK, ORANGE, PAPER, VERMILION, boxes, clean, new_figure
+
+KINDS = {
+    "load from global memory": BLUE,
+    "store to global memory": VERMILION,
+    "load or store of spilled registers": ORANGE,
+    "floating-point arithmetic": GREEN,
+    "addresses, tests, constants": FAINT,
+}
+_HATCHES = {VERMILION: "////", ORANGE: "xxx"}  # not told by colour alone
+_LOAD, _STORE, _SPILL, _FLOAT, _REST = KINDS
+_OPCODE = re.compile(r"(?:@!?U?P\w+\s+)?([A-Z0-9]+)((?:\.\w+)*)")
+_WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
+_FLOATS = re.compile(r"F(ADD|MUL|FMA|SEL|SETP|MNMX)|MUFU|HFMA2|HADD2|HMUL2")
+
+
+def opcode(text: str) -> str:
+    """`@!P1 FFMA.FTZ R8, R7, R0, R7` -> FFMA."""
+    match = _OPCODE.match(text)
+    return match[1] if match else ""
+
+
+def kind(text: str) -> str:
+    """Which of `KINDS` a machine instruction is."""
+    name = opcode(text)
+    if name in ("LDL", "STL"):
+        return _SPILL
+    if name in ("LDG", "STG"):
+        return _LOAD if name == "LDG" else _STORE
+    return _FLOAT if _FLOATS.match(name) else _REST
+
+
+def width(text: str) -> int:
+    """Bytes a load or store moves per thread; 0 for anything else."""
+    match = _OPCODE.match(text)
+    if not match or kind(text) not in (_LOAD, _STORE, _SPILL):
+        return 0
+    return next((_WIDTHS[part] for part in match[2].split(".") if part in _WIDTHS), 4)
+
+
+def order_picture(kernels: Mapping[str, Any], title: str = "") -> Figure:
+    """A row per kernel: its machine instructions from left to right; the height of a load or store is its width."""
+    listed = {name: [line.text for line in machine_lines(kernel)] for name, kernel in kernels.items()}
+    longest = max(len(texts) for texts in listed.values())
+    figure = new_figure(9.0, 1.5 + 0.75 * len(listed))
+    axes = clean(figure.add_axes((0.16, 0.62 / figure.get_figheight(), 0.82, 1 - 1.32 / figure.get_figheight())))
+    for row, texts in enumerate(listed.values()):
+        _draw_row(axes, -row, texts)
+    axes.set_xlim(-0.5, max(longest, 24) + 0.5)
+    axes.set_ylim(-len(listed) + 0.35, 1.0)
+    axes.set_yticks([0.4 - row for row in range(len(listed))], list(listed), color=BLACK)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("machine instruction, in the order of the program (counted)", color=INK)
+    axes.set_title(title, color=BLACK, fontsize=12, fontweight="bold", pad=24)
+    present = {kind(text) for texts in listed.values() for text in texts}
+    marks = [
+        Patch(facecolor=colour, edgecolor=INK, linewidth=0.5, hatch=_HATCHES.get(colour), label=name)
+        for name, colour in KINDS.items()
+        if name in present
+    ]
+    axes.legend(
+        handles=marks, frameon=False, fontsize=8, ncol=len(marks), loc="lower center",
+        bbox_to_anchor=(0.46, 1.0), columnspacing=1.2, handlelength=1.4,
+    )  # fmt: skip
+    return figure
+
+
+def _draw_row(axes: Any, bottom: float, texts: list[str]) -> None:
+    """One kernel: a box per instruction, 0.2 high for 4 bytes and 0.8 high for 16."""
+    kinds = [kind(text) for text in texts]
+    heights = np.array([max(0.2, 0.05 * width(text)) if width(text) else 0.12 for text in texts])
+    at = np.arange(len(texts))
+    for name, colour in KINDS.items():
+        here = np.array([found == name for found in kinds])
+        if here.any():
+            boxes(
+                axes, at[here], bottom, 0.9, heights[here],
+                facecolors=colour, edgecolors=PAPER if colour == FAINT else INK, linewidths=0.5,
+                hatch=_HATCHES.get(colour),
+            )  # fmt: skip

@@ -1,0 +1,170 @@
+"""Nsight Compute beside `profile`: the command for a kernel, what `ncu` prints, both side by side.
+
+`ncu` is NVIDIA's profiler of single kernels. It counts what the hardware did, which needs a GPU and, on many
+machines, a permission. Options after its manual, https://docs.nvidia.com/nsight-compute/NsightComputeCli .
+"""
+
+import csv
+import io
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .profile import as_emulated, profile
+from .report import PLAIN_NAMES, Cell, Table
+
+METRICS = (
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "memory_l2_theoretical_sectors_global",
+    "memory_l2_theoretical_sectors_global_ideal",
+    "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",
+    "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum",
+    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
+    "smsp__inst_executed.sum",
+    "smsp__thread_inst_executed.sum",
+    "launch__registers_per_thread",
+)
+# metrics whose count here follows the PTX, and why the machine code may differ
+FOLLOWS_PTX = {
+    "smsp__inst_executed.sum": "machine instructions are others, and others in number",
+    "smsp__thread_inst_executed.sum": "machine instructions are others, and others in number",
+    "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum": "divisions, roots and tanh are expanded by ptxas",
+    "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum": "divisions, roots and tanh are expanded by ptxas",
+    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": "divisions, roots and tanh are expanded by ptxas",
+    "launch__registers_per_thread": "ncu reports what is allotted: never below 16; ptxas may be another version",
+}
+PERMISSION = "ERR_NVGPUCTRPERM"
+ADVICE = {
+    PERMISSION: "this machine lets only administrators read GPU counters. Ask for it, or see "
+    "https://developer.nvidia.com/ERR_NVGPUCTRPERM ; nsys and the counts of this course need no permission.",
+    "No kernels were profiled": "the script launched no kernel of this name.",
+    "Profiling is not supported": "this GPU, or a virtual one, does not let ncu count.",
+}
+TIMEOUT_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Measured(Mapping[str, float]):
+    """What `ncu` reports of one launch: metric -> number."""
+
+    kernel: str
+    values: Mapping[str, float] = field(repr=False)
+
+    def __getitem__(self, name: str) -> float:
+        return self.values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def command(script: str, kernel: str = "", metrics: Sequence[str] = METRICS, python: str = "python") -> str:
+    """The `ncu` call that counts the first launch of `kernel` in a script, as CSV.
+
+    `--clock-control none` leaves the clocks alone: by default ncu locks them to the base clock, and times are
+    then not those of your program.
+    """
+    parts = ["ncu", "--csv", "--page raw", "--print-units base", "--clock-control none"]
+    parts += [f"--kernel-name {kernel}", "--launch-count 1"] if kernel else []
+    return " ".join([*parts, f"--metrics {','.join(metrics)}", python, script])
+
+
+def read(text: str) -> list[Measured]:
+    """The launches in what `ncu --csv --page raw` printed; lines of ncu itself (==PROF==) are passed over.
+
+    Raises ValueError that says what to do if ncu reported an error, or if there is no table.
+    """
+    for mark, advice in ADVICE.items():
+        if mark in text:
+            raise ValueError(f"ncu: {mark}: {advice}")
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    rows = list(csv.DictReader(io.StringIO("\n".join(lines))))
+    found = []
+    for row in rows:
+        values = {name: number for name, text in row.items() if name and (number := _number(text)) is not None}
+        if row.get("ID") and row.get("Kernel Name"):  # the second line holds units: it has neither
+            found.append(Measured(row["Kernel Name"], values))
+    if not found:
+        raise ValueError("ncu: no launch in this text; it must be the output of ncu --csv --page raw")
+    return found
+
+
+def compare(counted: Mapping[str, float], measured: Mapping[str, float], caption: str = "") -> Table:
+    """A row per metric that both know: counted by the emulator, measured by ncu, and why they may differ."""
+    rows = []
+    for name in METRICS:
+        if name not in counted or name not in measured or not (counted[name] or measured[name]):
+            continue
+        ours, theirs = counted[name], measured[name]
+        verdict = "equal" if ours == theirs else FOLLOWS_PTX.get(name, "differs")
+        tint = ("0,158,115", 0.4) if ours == theirs else ("230,159,0", 0.4)
+        cells = [Cell(PLAIN_NAMES.get(name, name), tip=name), Cell(f"{ours:,.10g}"), Cell(f"{theirs:,.10g}")]
+        rows.append([*cells, Cell(verdict, *tint)])
+    return Table(["metric", "counted", "measured by ncu", "verdict"], rows, {0, 3}, caption)
+
+
+def prepare(
+    folder: Path, kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0
+) -> Path:
+    """Write a script with its data that launches a kernel once through CuPy; returns its path."""
+    emulated = as_emulated(kernel)
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = {f"a{i}": value.get() if hasattr(value, "get") else np.asarray(value) for i, value in enumerate(args)}
+    np.savez(folder / "arguments.npz", **arrays)
+    (folder / "kernel.cu").write_text(emulated.code, encoding="utf-8")
+    script = folder / "launch.py"
+    script.write_text(
+        "import pathlib\nimport cupy\nimport numpy\n\n"
+        "here = pathlib.Path(__file__).parent\n"
+        "saved = numpy.load(here / 'arguments.npz')\n"
+        "args = [saved[f'a{i}'] for i in range(len(saved))]\n"
+        "args = tuple(cupy.asarray(a) if a.ndim else a[()] for a in args)\n"
+        f"kernel = cupy.RawKernel((here / 'kernel.cu').read_text(), {emulated.name!r}, {tuple(emulated.options)!r})\n"
+        f"kernel.max_dynamic_shared_size_bytes = max({shared_mem}, kernel.max_dynamic_shared_size_bytes)\n"
+        f"kernel({tuple(grid)!r}, {tuple(block)!r}, args, shared_mem={shared_mem})\n"
+        "cupy.cuda.Device().synchronize()\n",
+        encoding="utf-8",
+    )
+    return script
+
+
+def measure(kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0) -> Measured:
+    """Run `ncu` on one launch here. Raises ValueError that says why not, and what to do."""
+    if shutil.which("ncu") is None:
+        raise ValueError("there is no ncu on the PATH; it comes with the CUDA toolkit, or alone as Nsight Compute")
+    with tempfile.TemporaryDirectory() as folder:
+        script = prepare(Path(folder), kernel, grid, block, args, shared_mem)
+        call = command(str(script), as_emulated(kernel).name, python=sys.executable).split()
+        done = subprocess.run(call, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+    return read(done.stdout + done.stderr)[0]
+
+
+def against(kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0) -> Table | str:
+    """`profile` beside `ncu` for one launch; where ncu cannot count, the reason and the command to try."""
+    counted = profile(kernel, grid, block, args, shared_mem)
+    try:
+        return compare(counted, measure(kernel, grid, block, args, shared_mem), f"{counted.kernel}, this GPU")
+    except (ValueError, OSError, subprocess.SubprocessError) as reason:
+        return f"not measured: {reason}\n{command('your_script.py', counted.kernel)}"
+
+
+def _number(text: object) -> float | None:
+    try:
+        number = float(str(text).replace(",", ""))
+    except ValueError:
+        return None
+    return int(number) if number.is_integer() else number

@@ -1,0 +1,10 @@
+// rejected: counter — no spill, but only because the bounds are gone: more than 32 registers
+extern "C" __global__ void remove_spill(float* y, const float* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float v[48], mean = 0.0f, sum = 0.0f;
+    for (int k = 0; k < 48; ++k) v[k] = x[k * n + i];
+    for (int k = 0; k < 48; ++k) mean += v[k] * (1.0f / 48);
+    for (int k = 0; k < 48; ++k) sum += (v[k] - mean) * (v[k] - mean);
+    y[i] = sum * (1.0f / 48);
+}
