@@ -22,6 +22,13 @@ def pinned(cp: Any, count: int, dtype: Any = np.float32) -> np.ndarray:
     return np.frombuffer(memory, dtype, count)
 
 
+def host_floats(cp: Any, memory: str, count: int) -> np.ndarray:
+    """`count` floats of 0.5 in pinned or pageable memory of the host."""
+    found = pinned(cp, count) if memory == "pinned" else np.empty(count, np.float32)
+    found[:] = 0.5
+    return found
+
+
 def captured(stream: Any, work: Callable[[], object]) -> Any:
     """The graph of what `work()` gives to the stream."""
     with stream:
@@ -72,3 +79,17 @@ def in_batches(tile_each: Any, image: Any, batch: int, across: int, most: int) -
     for first in range(0, tiles, batch):
         count = min(batch, tiles - first)
         tile_each((count,), (16, 16), (image, np.int32(first), np.int32(across), np.int32(most)))
+
+
+def both_ways(cp: Any, stream: Any, there: Any, here: np.ndarray) -> Callable[[], None]:
+    """The same bytes to the GPU in one stream and to the host in another, until both are done."""
+    other, result, made = own_stream(cp), host_floats(cp, "pinned", here.size), cp.zeros_like(there)
+    cp.cuda.Device().synchronize()
+
+    def work() -> None:
+        there.set(here, stream=stream)
+        made.get(stream=other, out=result, blocking=False)
+        stream.synchronize()
+        other.synchronize()
+
+    return work

@@ -12,7 +12,7 @@ import numpy as np
 from ..sweeps import LINEAR, Call, Point, Reading, Sweep, floats
 from . import launch_kernels as k
 from .launch_clocks import SMS, Work, blocker, busy_launch, done_ms, empty_launch, gpu_ms, host_ms, in_stream
-from .launch_runs import captured, in_batches, own_stream, pinned, pipeline, rod_steps
+from .launch_runs import both_ways, captured, host_floats, in_batches, own_stream, pipeline, rod_steps
 
 # -- what a launch costs -----------------------------------------------------------
 
@@ -149,6 +149,7 @@ def copies(most: int) -> list[Reading]:
     """Copies of some kilobytes, to the GPU and to the host, of pinned and pageable memory, until done."""
     sizes = [kb for kb in KILOBYTES if kb <= most]
     ways = [(way, memory) for way in ("to the GPU", "to the host") for memory in ("pinned", "pageable")]
+    ways.append(("both ways", "pinned"))
     return [_copy_row(way, memory, kb) for way, memory in ways for kb in sizes]
 
 
@@ -157,22 +158,19 @@ def _copy_row(way: str, memory: str, kilobytes: int) -> Reading:
 
     def launcher(cp: Any) -> Callable[[], float]:
         stream, there, here = own_stream(cp), cp.zeros(count, cp.float32), host_floats(cp, memory, count)
+        if way == "both ways":
+            work = both_ways(cp, stream, there, here)
+            return lambda: host_ms(work)
         if way == "to the GPU":
             return lambda: done_ms(stream, lambda: there.set(here, stream=stream))
         return lambda: done_ms(stream, lambda: there.get(stream=stream, out=here, blocking=False))
 
     columns = {"way": way, "memory": memory, "kilobytes": kilobytes}
-    return Reading(columns, launcher, useful_bytes=kilobytes << 10, warm=True, n=15)
+    sent = (kilobytes << 10) * (2 if way == "both ways" else 1)
+    return Reading(columns, launcher, useful_bytes=sent, warm=True, n=15)
 
 
-def host_floats(cp: Any, memory: str, count: int) -> np.ndarray:
-    """`count` floats of 0.5 in pinned or pageable memory of the host."""
-    found = pinned(cp, count) if memory == "pinned" else np.empty(count, np.float32)
-    found[:] = 0.5
-    return found
-
-
-PIPELINE_ROUNDS = 1000
+PIPELINE_ROUNDS = 500
 CHUNKS = ((1, 1), (2, 2), (4, 2), (4, 4), (8, 2), (8, 4), (16, 4), (64, 4), (256, 4))  # and streams
 
 
