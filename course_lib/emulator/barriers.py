@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .address import Plain
+from .barrier_counts import check_counts, ranges, threads_of
 from .divergence import split
 from .errors import DeadlockError
 from .fragment import Fragment
 
 if TYPE_CHECKING:
     from .chunk import Chunk
-
-
-COUNTS = "barrier counts differ"
 
 
 @dataclass(eq=False)
@@ -101,12 +99,13 @@ class Barriers:
         for barrier in sorted({one.barrier for one in self.parked}):
             waiting = [one for one in self.parked if one.barrier == barrier]
             early = self.early.pop(barrier, [])
-            self._report_counts(barrier, waiting, early)
             arrived = sum(self._per_block(one.fragment) for one in waiting)
             arrived = arrived + sum(np.bincount(one.rows, minlength=self.chunk.blocks) for one in early)
             count = waiting[0].count
             needed = self.live if count is None else np.full(self.chunk.blocks, count)
             complete = (arrived >= needed) & (arrived > 0)
+            if count is not None:
+                check_counts(self.chunk, barrier, waiting, early, arrived > needed)
             if complete.any():
                 self._report_different(waiting, complete)
                 self._completed_by(waiting, early, complete, arrived)
@@ -127,7 +126,7 @@ class Barriers:
             self._completed(None if whole.all() else np.flatnonzero(whole))
         for row in np.flatnonzero(complete & ~whole):
             block = self.chunk.first_block + int(row)
-            threads = [_threads_of(one.fragment, block) for one in waiting]
+            threads = [threads_of(one.fragment, block) for one in waiting]
             came = [(one.threads[one.rows == row], one.stamp) for one in early]
             if self.chunk.observer is not None:
                 self.chunk.observer.group_barrier(int(row), np.concatenate(threads), came)
@@ -176,8 +175,8 @@ class Barriers:
         skipped = fragment.lanes.lane_threads[shared & (fragment.lanes.lane_blocks == block)]
         line = self.chunk.program.barrier_line(waiting.pc)
         message = (
-            f"threads {_ranges(skipped)} run past the barrier in line {line} while "
-            f"{len(_threads_of(waiting, block))} threads of their block wait there; "
+            f"threads {ranges(skipped)} run past the barrier in line {line} while "
+            f"{len(threads_of(waiting, block))} threads of their block wait there; "
             "move the barrier out of the branch, so that every thread of the block reaches it"
         )
         self.chunk.hazards.add(
@@ -193,7 +192,7 @@ class Barriers:
         for row in np.flatnonzero(complete):
             places = self._places([one.fragment for one in waiting], self.chunk.first_block + int(row))
             if len(places) > 1:
-                told = "; ".join(f"threads {_ranges(threads)} in line {line}" for _, line, threads in places)
+                told = "; ".join(f"threads {ranges(threads)} in line {line}" for _, line, threads in places)
                 message = (
                     f"one barrier is completed from different places: {told}; let all threads meet at one"
                 )
@@ -202,41 +201,11 @@ class Barriers:
                 self.chunk.hazards.add("divergent barrier", message, line, block, int(threads[0]))
                 return
 
-    def _report_counts(self, barrier: int, waiting: list[Waiting], early: list[Early]) -> None:
-        """Threads of a block that give one barrier different counts: undefined (PTX ISA, "bar")."""
-        if self.chunk.hazards is None or len({one.count for one in [*waiting, *early]}) == 1:
-            return
-        program = self.chunk.program
-        given = [
-            (one.fragment.rows_of_lanes(), one.fragment.lanes.lane_threads, one.count,
-             program.barrier_line(one.fragment.pc)) for one in waiting
-        ] + [(one.rows, one.threads, one.count, program.line(one.site)) for one in early]  # fmt: skip
-        for row in range(self.chunk.blocks):
-            here = [(threads[rows == row], *rest) for rows, threads, *rest in given if (rows == row).any()]
-            if len({count for _, count, _ in here}) > 1:
-                self._report_count(barrier, row, sorted(here, key=lambda one: one[2]))
-                return
-
-    def _report_count(self, barrier: int, row: int, here: list[tuple[np.ndarray, int | None, int]]) -> None:
-        told = "; ".join(
-            f"threads {_ranges(threads)} in line {line} give it "
-            f"{'all threads' if count is None else f'{count} threads'}"
-            for threads, count, line in here
-        )
-        message = (
-            f"barrier {barrier} is given different numbers of threads: {told}; all who meet at a barrier, "
-            "whether they wait or only arrive, must name one number"
-        )
-        threads, _, line = here[0]
-        self.chunk.hazards.add(  # type: ignore[union-attr]
-            COUNTS, message, line, self.chunk.first_block + row, int(threads[0])
-        )
-
     def _places(self, fragments: list[Fragment], block: int) -> list[tuple[int, int, np.ndarray]]:
         """(pc, source line, threads) of each instruction at which threads of a block wait."""
         found: dict[int, list[np.ndarray]] = {}
         for fragment in fragments:
-            threads = _threads_of(fragment, block)
+            threads = threads_of(fragment, block)
             if len(threads):
                 found.setdefault(fragment.pc, []).append(threads)
         line = self.chunk.program.barrier_line
@@ -247,35 +216,24 @@ class Barriers:
         first = self.parked[0]
         block = int(first.fragment.lanes.lane_blocks[0])
         told = [
-            f"threads {_ranges(threads)} wait at barrier {one.barrier} in line "
+            f"threads {ranges(threads)} wait at barrier {one.barrier} in line "
             f"{self.chunk.program.barrier_line(one.fragment.pc)}"
             for one in self.parked
-            if len(threads := _threads_of(one.fragment, block))
+            if len(threads := threads_of(one.fragment, block))
         ]
         row = block - self.chunk.first_block
         told += [
-            f"threads {_ranges(one.threads[one.rows == row])} arrived at barrier {number} in line "
+            f"threads {ranges(one.threads[one.rows == row])} arrived at barrier {number} in line "
             f"{self.chunk.program.line(one.site)}, for {one.count} threads"
             for number, early in sorted(self.early.items())
             for one in early
             if (one.rows == row).any()
         ]
         wanted = "every thread of the block" if first.count is None else f"{first.count} threads"
+        found = self.chunk.hazards.findings if self.chunk.hazards is not None else []
         raise DeadlockError(
             f"{self.chunk.program.kernel}: block {self.chunk.geometry.block_index(block)} is stuck: "
             f"{'; '.join(told)}. Barrier {first.barrier} needs {wanted}."
+            + (f" Before that: {found[0]}." if found else ""),
+            found,
         )
-
-
-def _threads_of(fragment: Fragment, block: int) -> np.ndarray:
-    """Linear numbers of a fragment's threads in one block."""
-    return fragment.lanes.lane_threads[fragment.lanes.lane_blocks == block]
-
-
-def _ranges(threads: np.ndarray) -> str:
-    """Sorted numbers as text: 0-3, 7, 9-12."""
-    threads = np.unique(threads)
-    breaks = np.flatnonzero(np.diff(threads) != 1)
-    starts, ends = threads[np.r_[0, breaks + 1]], threads[np.r_[breaks, len(threads) - 1]]
-    parts = [str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends, strict=True)]
-    return ", ".join(parts[:8]) + (", …" if len(parts) > 8 else "")

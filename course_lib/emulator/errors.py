@@ -1,6 +1,7 @@
 """Every error and warning the emulator raises on purpose."""
 
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 _LIBRARY = str(Path(__file__).resolve().parents[1])
@@ -40,7 +41,11 @@ class MemoryAccessError(EmulatorError):
 
 
 class DeadlockError(EmulatorError):
-    """Threads wait at barriers that can never be completed."""
+    """Threads wait at barriers that can never be completed; `hazards`: what was found before."""
+
+    def __init__(self, message: str, hazards: Sequence = ()) -> None:
+        super().__init__(message)
+        self.hazards = list(hazards)
 
 
 class StepBudgetError(EmulatorError):

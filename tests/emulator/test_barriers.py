@@ -214,3 +214,14 @@ def test_a_deadlock_names_who_arrived_and_for_how_many() -> None:
         run(body, np.zeros(64, np.int32), block=64)
     assert "threads 32-63 wait at barrier 1" in str(raised.value)
     assert "threads 0-31 arrived at barrier 1 in line 2, for 96 threads" in str(raised.value)
+
+
+def test_an_arrival_too_many_is_told_even_where_it_ends_in_a_deadlock() -> None:
+    """Warp 0 arrives twice before warp 1 has waited once: the two arrivals and the wait are 96, not 64."""
+    arrive = 'asm volatile("bar.arrive 1, 64;" ::: "memory");'
+    body = f"if (threadIdx.x < 32) {{ {arrive} {arrive} }} else {{ {named(1, 64)} {named(1, 64)} }}"
+    with pytest.raises(
+        DeadlockError, match="Before that: barrier counts differ: barrier 1 is reached"
+    ) as raised:
+        profile(kernel(body), (1,), (64,), (np.zeros(64, np.int32),))
+    assert [hazard.kind for hazard in raised.value.hazards] == ["barrier counts differ"]
