@@ -73,8 +73,8 @@ def time_point(cp: Any, point: Point | Call | Reading, flush: Any, n: int) -> di
         print(f"left out, library missing: {dict(point.columns)}")
         return None
     before = nothing if point.warm else flush
+    n = getattr(point, "n", 0) or n
     if isinstance(point, Reading):
-        n = point.n or n
         times = readings(cp, launch, before, UNTIMED, n)
     else:
         times = measure(cp, launch, before, UNTIMED, n)

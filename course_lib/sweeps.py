@@ -27,7 +27,7 @@ class Point:
 
     `columns` is what varies. `arguments(cp)` makes the kernel's arguments, the output first. `useful_bytes`
     and `flops` are what one launch must move and compute at least. `warm`: caches are meant to be warm.
-    `shared`: bytes of dynamic shared memory.
+    `shared`: bytes of dynamic shared memory. `n`: timed launches, 0 for as many as are asked for.
     """
 
     columns: Mapping[str, int | str]
@@ -39,6 +39,7 @@ class Point:
     flops: int = 0
     warm: bool = False
     shared: int = 0
+    n: int = 0
 
     def compiled(self, cp: Any) -> Any:
         """The kernel of `cp`, allowed as much dynamic shared memory as the launch asks for."""

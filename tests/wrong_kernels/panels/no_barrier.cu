@@ -1,0 +1,13 @@
+// rejected: hazard — a row of the tile is stored by all warps, and read before they have done so
+extern "C" __global__ void panels(float* out, const float* a, int rows, int depth) {
+    __shared__ __align__(16) float tile[8][132];
+    int t = threadIdx.x, k = t % 2 * 4, row = blockIdx.y * 128 + t / 2;
+    float4 four = {};
+    if (row < rows) four = *(float4*)&a[row * depth + blockIdx.x * 8 + k];
+    tile[k][t / 2] = four.x;
+    tile[k + 1][t / 2] = four.y;
+    tile[k + 2][t / 2] = four.z;
+    tile[k + 3][t / 2] = four.w;
+    out += (blockIdx.y * depth + blockIdx.x * 8) * 128;
+    *(float4*)&out[4 * t] = *(float4*)&tile[t / 32][t % 32 * 4];
+}
