@@ -8,7 +8,7 @@ from ..evidence import recording
 from ..gpus import DEFAULT, gpu
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
-from ..pictures.style import BLACK, BLUE, EVIDENCE, INK, SKY, clean, new_figure
+from ..pictures.style import BLACK, BLUE, EVIDENCE, INK, SKY, VERMILION, clean, new_figure
 from ..recorded import Table as Recorded
 from ..roofline import RooflinePoint, roofline
 from . import start_sweeps as s
@@ -34,13 +34,20 @@ def runs_chart() -> Figure:
 
 
 def _draw_runs(axes: Axes, table: Recorded) -> None:
-    """Dots for the runs, a band from the first to the third quartile."""
+    """Dots for the runs, a band from the first to the third quartile; a triangle for what is far above."""
     change = 100 * (table.ms / np.median(table.ms) - 1)
     low, high = np.quantile(change, (0.25, 0.75))
-    axes.axhspan(low, high, color=SKY, alpha=0.45, linewidth=0)
+    top = 2.5 * np.sort(change)[-3]
+    axes.axhspan(low, high, color=SKY, alpha=0.45, linewidth=0, label="half of the runs")
     axes.axhline(0, color=INK, linewidth=1)
-    axes.plot(table["run"], change, color=BLUE, label=f"recorded, {DEFAULT}", **EVIDENCE["recorded"])
-    axes.legend(frameon=False, fontsize=9)
+    near = change < top
+    label = f"recorded, {DEFAULT}"
+    axes.plot(table["run"][near], change[near], color=BLUE, label=label, **EVIDENCE["recorded"])
+    for run, value in zip(table["run"][~near], change[~near], strict=True):
+        axes.plot(run, 0.95 * top, color=VERMILION, marker="^", markersize=8)
+        axes.text(run + 1.2, 0.95 * top, f"run {run}: +{value:.0f}%", color=BLACK, fontsize=9, va="center")
+    axes.set_ylim(min(1.3 * change.min(), -0.15 * top), top)
+    axes.legend(frameon=False, fontsize=9, loc="upper right")
 
 
 def runs_words() -> str:

@@ -127,6 +127,10 @@ def loop_table() -> Table:
     table = recording("start_add")
     if table is not None:
         rows.append(_row("time, ms", f"recorded, {DEFAULT}", table.ms, "{:.3f}"))
+        off = [time.ms / ms for time, ms in zip(timed, table.ms, strict=True)]
+        rows.append(
+            [Cell("modelled / recorded"), Cell(""), *(Cell(f"{ratio:.2f}") for ratio in off), Cell("")]
+        )
     if now := measured("start_add"):
         rows.append(_row("time, ms", f"measured, {device().name}", [r["median_ms"] for r in now], "{:.3f}"))
     limits = " against ".join(time.limiter for time in timed)
