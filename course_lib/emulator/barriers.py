@@ -230,10 +230,8 @@ class Barriers:
             if (one.rows == row).any()
         ]
         wanted = "every thread of the block" if first.count is None else f"{first.count} threads"
-        found = self.chunk.hazards.findings if self.chunk.hazards is not None else []
         raise DeadlockError(
             f"{self.chunk.program.kernel}: block {self.chunk.geometry.block_index(block)} is stuck: "
-            f"{'; '.join(told)}. Barrier {first.barrier} needs {wanted}."
-            + (f" Before that: {found[0]}." if found else ""),
-            found,
+            f"{'; '.join(told)}. Barrier {first.barrier} needs {wanted}.",
+            self.chunk.found(),
         )

@@ -26,6 +26,7 @@ from .stack import check_depth
 from .votes import BarrierVotes
 
 if TYPE_CHECKING:
+    from .hazards import Hazard
     from .program import Block
     from .run import Launch
 
@@ -167,8 +168,13 @@ class Chunk:
             f"{self.program.kernel}: stopped after {self.launch.step_budget:,} steps near line {block.line}; "
             "the kernel probably never ends. A loop condition that no thread changes is the usual reason. "
             f"(A step is one instruction for up to {STEP_LANES:,} threads; if the kernel only needs more, "
-            "raise kernel.step_budget.)"
+            "raise kernel.step_budget.)",
+            self.found(),
         )
+
+    def found(self) -> list[Hazard]:
+        """Findings so far."""
+        return self.hazards.findings if self.hazards is not None else []
 
     # -- what happens at the end of a basic block; each returns True to go on --
 

@@ -40,15 +40,19 @@ class MemoryAccessError(EmulatorError):
     """A load or store outside every allocation, or not aligned to its width."""
 
 
-class DeadlockError(EmulatorError):
-    """Threads wait at barriers that can never be completed; `hazards`: what was found before."""
+class _StuckError(EmulatorError):
+    """A kernel that does not end; `hazards`: what was found before."""
 
     def __init__(self, message: str, hazards: Sequence = ()) -> None:
-        super().__init__(message)
+        super().__init__(f"{message} Before that: {hazards[0]}." if hazards else message)
         self.hazards = list(hazards)
 
 
-class StepBudgetError(EmulatorError):
+class DeadlockError(_StuckError):
+    """Threads wait at barriers that can never be completed."""
+
+
+class StepBudgetError(_StuckError):
     """The kernel ran past its step budget: it probably never ends."""
 
 

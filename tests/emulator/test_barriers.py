@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from course_lib.emulator.errors import DeadlockError
+from course_lib.emulator.errors import DeadlockError, StepBudgetError
 from course_lib.profile import profile
 
 from .cuda import kernel, launched, run
@@ -225,3 +225,11 @@ def test_an_arrival_too_many_is_told_even_where_it_ends_in_a_deadlock() -> None:
     ) as raised:
         profile(kernel(body), (1,), (64,), (np.zeros(64, np.int32),))
     assert [hazard.kind for hazard in raised.value.hazards] == ["barrier counts differ"]
+
+
+def test_a_kernel_that_never_ends_tells_what_was_found_before() -> None:
+    body = f"{S} int t = threadIdx.x; s[t] = t; out[t] = s[t ^ 32]; while (out[0] >= 0) ;"
+    made = kernel(body, "volatile int *out")
+    made.step_budget = 2000
+    with pytest.raises(StepBudgetError, match="Before that: shared race"):
+        profile(made, (1,), (64,), (np.zeros(64, np.int32),))
