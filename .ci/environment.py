@@ -46,7 +46,7 @@ def main() -> int:
     pip = [str(_python(folder)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     status = subprocess.call([*pip, "--editable", wanted])
     if status == 0:
-        _quiet(folder)
+        _settings(folder)
         stamp.write_text(" ".join([mark, base, *sorted(extras)]))
     return status
 
@@ -80,11 +80,16 @@ def _make(folder: Path, fresh: bool) -> bool:
     return True
 
 
-def _quiet(folder: Path) -> None:
-    """Switch off JupyterLab's question about news: the course fetches nothing."""
-    page = folder / "etc" / "jupyter" / "labconfig" / "page_config.json"
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text('{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}\n')
+def _settings(folder: Path) -> None:
+    """JupyterLab asks nothing about news (the course fetches nothing), and shows the glossary as a page."""
+    quiet = '{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}\n'
+    shown = '{"@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}}}\n'
+    for name, text in (
+        ("etc/jupyter/labconfig/page_config.json", quiet),
+        ("share/jupyter/lab/settings/overrides.json", shown),
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
 
 
 def _stop(words: str) -> int:

@@ -1,6 +1,7 @@
 """The set-up script: it installs once, again when something changed, and says what it picked."""
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 
@@ -80,6 +81,12 @@ def test_jupyterlab_asks_nothing_about_news(script, monkeypatch):
     _run(script, monkeypatch)
     page = script.ROOT / ".venv" / "etc" / "jupyter" / "labconfig" / "page_config.json"
     assert "announcements" in page.read_text()
+
+
+def test_jupyterlab_shows_markdown_as_a_page(script, monkeypatch):
+    _run(script, monkeypatch)
+    overrides = script.ROOT / ".venv" / "share" / "jupyter" / "lab" / "settings" / "overrides.json"
+    assert "Markdown Preview" in json.loads(overrides.read_text()).popitem()[1]["defaultViewers"]["markdown"]
 
 
 def test_an_old_python_is_told_so(script, monkeypatch, capsys):
