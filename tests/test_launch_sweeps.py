@@ -17,7 +17,7 @@ ROWS = [
     for s in sweeps.SWEEPS
     if s.name in SMALL
     for row in s.calls(SMALL[s.name])
-    if row.columns.get("rounds", 0) == 0
+    if row.columns.get("rounds", 0) == 0 and row.columns.get("chunks", 0) <= 16
 ]
 
 
@@ -46,7 +46,7 @@ def test_a_row_gives_as_many_launches_as_it_says():
             launch()
         kernels = sum(len(one.nodes) if one.kind == "graph" else one.kind == "kernel" for one in done)
         ahead = "GPU" in row.columns["way"] or row.columns["way"] == "alone"
-        if row.columns["way"] not in sweeps.HOST_CALLS:
+        if row.columns["way"] not in (*sweeps.HOST_CALLS, "chunks, ordered"):
             assert kernels == row.columns["launches"] + ahead
 
 

@@ -60,6 +60,20 @@ def pipeline(
     streams: Sequence[Any],
 ) -> None:
     """host[1] = iterate(host[0]), in chunks that take turns in the streams: copy in, kernel, copy out."""
+    order_chunks(iterate, host, device, rounds, chunks, streams)
+    for stream in streams:
+        stream.synchronize()
+
+
+def order_chunks(
+    iterate: Any,
+    host: tuple[np.ndarray, np.ndarray],
+    device: tuple[Any, Any],
+    rounds: int,
+    chunks: int,
+    streams: Sequence[Any],
+) -> None:
+    """All of the pipeline but the waiting."""
     source, result = host
     given, made = device
     for turn, (low, high) in enumerate(parts(source.size, chunks)):
@@ -69,8 +83,6 @@ def pipeline(
             grid, args = (-(-count // THREADS),), (made[low:high], given[low:high])
             iterate(grid, (THREADS,), (*args, np.int32(count), np.int32(rounds)))
             made[low:high].get(stream=stream, out=result[low:high], blocking=False)
-    for stream in streams:
-        stream.synchronize()
 
 
 def in_batches(tile_each: Any, image: Any, batch: int, across: int, most: int) -> None:

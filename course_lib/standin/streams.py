@@ -254,7 +254,7 @@ def device_synchronize() -> None:
     for capture in _capturing:
         raise capture.broken("StreamCaptureUnsupported", "the device cannot be waited for during a capture")
     host_waits(merged(*_order.clocks.values()))
-    note(Operation("synchronise"))
+    note(Operation("synchronise", "all"))
 
 
 def refuse_capture(what: str) -> None:

@@ -1,0 +1,107 @@
+"""Chapter 11, launch overhead: the recorded costs that its timeline is modelled from."""
+
+from functools import cache
+
+import numpy as np
+
+from ..evidence import recording
+from ..gpus import DEFAULT
+from ..recorded import Table
+from ..report import Cell
+from ..report import Table as ShownTable
+from .launch_timeline import Costs
+
+# Read off a first probe of one H200 (2026-11-29, CuPy 14.2): in use until the tables are recorded.
+PROBED = Costs(
+    launch=4.7,
+    copy=4.5,
+    graph=2.9,
+    record=1.1,
+    wait=0.3,
+    synchronise=0.4,
+    start=4.4,
+    gap=2.1,
+    node=1.1,
+    pinned=(54.4, 54.5),
+    pageable=(7.9, 15.5),
+)
+MEANING = {
+    "launch": "host: launch a kernel",
+    "copy": "host: order a copy, slices included",
+    "graph": "host: launch a graph",
+    "record": "host: record an event",
+    "wait": "host: let a stream wait for an event",
+    "synchronise": "host: synchronise with a stream that is done",
+    "start": "GPU: from an order to its beginning, if idle",
+    "gap": "GPU: between kernels that were launched",
+    "node": "GPU: between kernels of a graph",
+}
+LONG = 5000  # rounds from which the GPU, not the host, sets the pace of launches
+
+
+@cache
+def costs(gpu: str = DEFAULT) -> Costs:
+    """The costs on a GPU whose tables were recorded, else those of the first probe."""
+    tables = [recording(name, gpu) for name in ("launch_cost", "launch_size", "launch_copy")]
+    if None in tables:
+        return PROBED
+    cost, size, copy = tables
+    node = _us(size, way="graph", rounds=0)
+    launch = _us(cost, way="launches, ordered", launches=500)
+    return Costs(
+        launch=launch,
+        copy=(_us(cost, way="chunks, ordered") - launch) / 2,
+        graph=1e3 * float(np.median(cost.where(way="graph, ordered").ms)),
+        record=_us(cost, way="record an event"),
+        wait=_us(cost, way="wait for an event"),
+        synchronise=_us(cost, way="synchronise, idle"),
+        start=_us(cost, way="launches", launches=1) - _us(cost, way="launches, ordered", launches=1),
+        gap=node + _launched_over_node(size),
+        node=node,
+        pinned=tuple(_slope(copy, way) for way in ("to the GPU", "to the host")),
+        pageable=tuple(_rate(copy, way) for way in ("to the GPU", "to the host")),
+    )
+
+
+def recorded_costs(gpu: str = DEFAULT) -> ShownTable:
+    """The costs as a table, in microseconds and GB/s."""
+    found = costs(gpu)
+    rows = [[Cell(text), Cell(f"{getattr(found, name):.2f} µs")] for name, text in MEANING.items()]
+    for name in ("pinned", "pageable"):
+        for way, rate in zip(("to the GPU", "to the host"), getattr(found, name), strict=True):
+            rows.append([Cell(f"copy {way}, {name} memory"), Cell(f"{rate:.1f} GB/s")])
+    table = recording("launch_cost", gpu)
+    caption = table.caption if table else f"recorded on an {gpu}: a first probe, no table yet"
+    return ShownTable(["what", "cost"], rows, {0}, caption)
+
+
+def _us(table: Table, **columns: object) -> float:
+    """Microseconds per launch of the one row with these values."""
+    row = table.where(**columns)
+    return 1e3 * float(row.ms[0]) / int(row["launches"][0])
+
+
+def _launched_over_node(size: Table) -> float:
+    """How much longer launched kernels take than those of a graph, where the GPU sets the pace."""
+    both = [size.where(way=way) for way in ("launches", "graph")]
+    late = (both[0]["rounds"] >= LONG) & (both[0]["rounds"] <= 20 * LONG)
+    launched, nodes = (1e3 * table.ms[late] / table["launches"][late] for table in both)
+    return float(np.median(launched - nodes))
+
+
+def _slope(copy: Table, way: str) -> float:
+    """GB/s of pinned memory between the two largest sizes, so that no start is in it."""
+    rows = copy.where(way=way, memory="pinned")
+    small, large = (int(i) for i in np.argsort(rows["kilobytes"])[-2:])
+    return (
+        float(
+            (rows["kilobytes"][large] - rows["kilobytes"][small]) * 1024 / (rows.ms[large] - rows.ms[small])
+        )
+        / 1e6
+    )
+
+
+def _rate(copy: Table, way: str) -> float:
+    """GB/s of pageable memory at 64 MiB, as it is."""
+    row = copy.where(way=way, memory="pageable", kilobytes=65536)
+    return float(row["kilobytes"][0] * 1024 / row.ms[0]) / 1e6

@@ -1,0 +1,162 @@
+"""Chapter 11, launch overhead: what its notebook shows, behind sliders too. Everything here is modelled."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from matplotlib.figure import Figure
+
+from .. import standin
+from ..gpus import DEFAULT
+from ..report import Cell
+from ..report import Table as ShownTable
+from ..standin.ledger import Operation, operations
+from ..standin.streams import submit
+from .launch_costs import costs
+from .launch_picture import gantt, said
+from .launch_runs import captured, own_stream, pinned, pipeline
+from .launch_timeline import SM, Schedule, schedule
+
+CHUNK_BYTES = 4 * (1 << 24)  # the recorded pipeline: 2^24 floats each way
+KERNEL_MS = 1.07  # `iterate`, 500 rounds, on all of them
+ELEMENTS = 1 << 10  # of the stand-in for them
+
+
+class OnPaper:
+    """A kernel that is only noted: its launches are in the ledger, nothing runs."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, grid: tuple, block: tuple, args: Sequence = ()) -> None:
+        size = sum(array.nbytes for array in args if getattr(array, "ndim", 0))
+        submit(Operation("kernel", self.name, bytes=size), f"kernel {self.name!r}", lambda clock: None)
+
+
+# -- many kernels, or one ------------------------------------------------------------
+
+WAYS = ("launches", "graph", "one kernel")
+
+
+@cache
+def calls(way: str, kernels: int) -> tuple[Operation, ...]:
+    """What the host calls to have so many small kernels done: launch them, launch a graph, or one for all."""
+    stream, small = own_stream(standin), OnPaper("small")
+
+    def launches() -> None:
+        for _ in range(kernels):
+            small((1,), (32,))
+
+    graph = captured(stream, launches) if way == "graph" else None
+    with operations() as done, stream:
+        if graph:
+            graph.launch()
+        elif way == "one kernel":
+            OnPaper("one")((1,), (32,))
+        else:
+            launches()
+        stream.synchronize()
+    return tuple(done)
+
+
+def kernels_schedule(way: str, kernels: int, work_us: float, gpu: str = DEFAULT) -> Schedule:
+    """The timeline of `kernels` kernels of `work_us` each."""
+    each = {"small": work_us, "one": kernels * work_us}
+    return schedule(calls(way, kernels), costs(gpu), lambda operation: each[operation.name])
+
+
+def show_kernels(kernels: int = 20, work_us: float = 1) -> tuple[Figure, str]:
+    """The three ways on one scale of time."""
+    ways = {way: kernels_schedule(way, kernels, work_us) for way in WAYS}
+    title = f"{kernels} kernels of {work_us:g} µs, modelled for an {DEFAULT}"
+    lines = [f"{way}: {one.end / kernels:.2f} µs a kernel, {said(one)}" for way, one in ways.items()]
+    return gantt(ways, title), "modelled\n" + "\n".join(lines)
+
+
+def lost(way: str, work_us: float, kernels: int = 200) -> float:
+    """The share of the time in which the SMs do not work, for kernels of this length: modelled."""
+    one = kernels_schedule(way, kernels, work_us)
+    return 1 - one.busy(SM) / one.end
+
+
+def break_even() -> float:
+    """Microseconds of work from which the GPU, not the host, sets the pace of launches: modelled."""
+    found = costs()
+    return found.launch - found.gap
+
+
+# -- chunks --------------------------------------------------------------------------
+
+
+@cache
+def pipeline_calls(chunks: int, streams: int, memory: str) -> tuple[Operation, ...]:
+    """What the host calls in a pipeline of so many chunks."""
+    make: Callable = pinned if memory == "pinned" else lambda cp, count: cp.zeros(count, cp.float32).get()
+    host = make(standin, ELEMENTS), make(standin, ELEMENTS)
+    device = standin.zeros(ELEMENTS, standin.float32), standin.zeros(ELEMENTS, standin.float32)
+    standin.cuda.Device().synchronize()
+    own = [own_stream(standin) for _ in range(streams)]
+    with operations() as done:
+        pipeline(OnPaper("iterate"), host, device, 1, chunks, own)
+    return tuple(done)
+
+
+def chunks_schedule(
+    chunks: int, streams: int, memory: str, kernel_ms: float = KERNEL_MS, gpu: str = DEFAULT
+) -> Schedule:
+    """The timeline of the recorded pipeline: 64 MiB in, a kernel, 64 MiB out."""
+    us_per_byte = 1e3 * kernel_ms / (8 * ELEMENTS)  # a kernel gets what it reads and what it writes
+    done = pipeline_calls(chunks, streams, memory)
+    scale = CHUNK_BYTES / (4 * ELEMENTS)
+    return schedule(done, costs(gpu), lambda operation: operation.bytes * us_per_byte, scale)
+
+
+def show_chunks(chunks: int = 4, streams: int = 2, memory: str = "pinned") -> tuple[Figure, str]:
+    """One pipeline as a picture and in words."""
+    one = chunks_schedule(chunks, streams, memory)
+    name = f"{chunks} chunk{'s' * (chunks > 1)}, {streams} stream{'s' * (streams > 1)}, {memory} memory"
+    figure = gantt({name: one}, f"64 MiB in, a kernel, 64 MiB out: modelled for an {DEFAULT}")
+    return figure, f"{name}, modelled: {said(one)}"
+
+
+def compare_chunks(*cases: tuple[int, int, str]) -> Figure:
+    """Several pipelines on one scale of time."""
+    names = {f"{c} x {s} streams, {m}" if s > 1 else f"{c}, 1 stream, {m}": (c, s, m) for c, s, m in cases}
+    found = {f"chunks: {name}": chunks_schedule(*case) for name, case in names.items()}
+    return gantt(found, f"64 MiB in, a kernel, 64 MiB out: modelled for an {DEFAULT}")
+
+
+# -- counted calls -------------------------------------------------------------------
+
+KINDS = {
+    "kernel": "kernels launched",
+    "graph": "graphs launched",
+    "nodes": "kernels in those graphs",
+    "copy in": "copies to the GPU",
+    "copy out": "copies to the host",
+    "bytes": "bytes copied",
+    "blocking": "copies that hold up the host",
+    "record": "events recorded",
+    "wait": "waits of a stream for an event",
+    "synchronise": "waits of the host",
+}
+
+
+def count_calls(done: Sequence[Operation]) -> dict[str, int]:
+    """How often the host called what, by the names of `KINDS`; and how many streams it used."""
+    copies = [one for one in done if one.kind in ("copy in", "copy out")]
+    found = {kind: sum(one.kind == kind for one in done) for kind in KINDS}
+    found["nodes"] = sum(len(one.nodes) for one in done if one.kind == "graph")
+    found["bytes"] = sum(one.bytes for one in copies)
+    found["blocking"] = sum(one.blocking for one in copies)
+    return found
+
+
+def calls_table(programs: dict[str, Sequence[Operation]]) -> ShownTable:
+    """One column a program, one row for what at least one of them calls: counted."""
+    counted = {name: count_calls(done) for name, done in programs.items()}
+    rows = [
+        [Cell(text), *(Cell(f"{found[kind]:,}") for found in counted.values())]
+        for kind, text in KINDS.items()
+        if any(found[kind] for found in counted.values())
+    ]
+    return ShownTable(["counted", *counted], rows, {0})
