@@ -83,7 +83,8 @@ def _make(folder: Path, fresh: bool) -> bool:
 def _settings(folder: Path) -> None:
     """JupyterLab asks nothing about news (the course fetches nothing), and shows the glossary as a page."""
     quiet = '{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}\n'
-    shown = '{"@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}}}\n'
+    viewers = '{"defaultViewers": {"markdown": "Markdown Preview"}}'
+    shown = f'{{"@jupyterlab/docmanager-extension:plugin": {viewers}}}\n'
     for name, text in (
         ("etc/jupyter/labconfig/page_config.json", quiet),
         ("share/jupyter/lab/settings/overrides.json", shown),
