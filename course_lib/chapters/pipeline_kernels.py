@@ -38,8 +38,8 @@ __device__ float dot(const float4* row, const Column& c) {  // a row of the tile
 }
 
 __device__ void use(float* y, const float4* tile, const Column& c) {  // 256 threads, TILE results
-#pragma unroll
-    for (int j = threadIdx.x; j < TILE; j += 256) y[j] = dot(tile + j / 16 * 16, c);
+    int t = threadIdx.x;
+    for (int j = 0; j < TILE; j += 256) y[j + t] = dot(tile + (j + t) / 16 * 16, c);
 }
 """
 
@@ -102,8 +102,9 @@ STAGED = Kernel(
     + COPY
     + r"""
 __device__ void fetch(float4* tile, const float4* x, int i, int tiles) {
+    int t = threadIdx.x;
     if (i < tiles)
-        for (int j = threadIdx.x; j < TILE; j += 256) copy16(tile + j, x + i * TILE + j);
+        for (int j = 0; j < TILE; j += 256) copy16(&tile[j + t], &x[i * TILE + j + t]);
     commit();  // a group even if it is empty, so that the count stays right
 }
 
