@@ -1,5 +1,6 @@
 """Chapter 00, the picture: one GPU from its DRAM to one lane, with sizes and rates of a named GPU."""
 
+import re
 import textwrap
 
 import numpy as np
@@ -16,7 +17,7 @@ SM_PER_ROW = 44
 def machine(gpu: Gpu) -> Figure:
     """SMs above, one of them enlarged, then L2 and DRAM, with bytes and bytes a second beside each."""
     figure = new_figure(WIDTH, HEIGHT)
-    axes = figure.add_axes((0, 0.055, 1, 0.945))
+    axes = figure.add_axes((0, 0.06, 1, 0.94))
     axes.set_axis_off()
     axes.set_xlim(0, 90)
     axes.set_ylim(0, 59.5)
@@ -35,9 +36,9 @@ def shared_gb_per_s(gpu: Gpu) -> float:
 
 
 def l2_gb_per_s(gpu: Gpu) -> tuple[float, str] | None:
-    """What L2 delivers, and whether that is measured or a peak; None where neither is known."""
+    """What L2 delivers, and whether that is recorded or a peak; None where neither is known."""
     if gpu.measured and gpu.measured.l2_gb_per_s:
-        return gpu.measured.l2_gb_per_s, "measured"
+        return gpu.measured.l2_gb_per_s, "recorded"
     if gpu.l2.bytes_per_clock:
         return gpu.l2.bytes_per_clock * gpu.clock_hz / 1e9, "peak"
     return None
@@ -130,7 +131,7 @@ def _draw_memory(axes: Axes, gpu: Gpu) -> None:
     _text(axes, 45, 14.7, f"L2: {gpu.l2.size_bytes / 2**20:.3g} MB, for all SMs", 10, weight="bold")
     measured = gpu.measured.dram_read_gb_per_s if gpu.measured else None
     rate = f"{gpu.memory.dram_gb_per_s:,.0f} GB/s (peak)" + (
-        f", {measured:,.0f} read (measured)" if measured else ""
+        f", {measured:,.0f} read (recorded)" if measured else ""
     )
     _arrow(axes, 11.8, 6.9, rate, 5)
     _box(axes, 2, 1.4, 86, 5, PAPER)
@@ -145,11 +146,8 @@ def _arrow(axes: Axes, top: float, bottom: float, text: str, width: float) -> No
 
 
 def _sources(gpu: Gpu) -> str:
-    """Where the figures come from, in two lines."""
-    parts = [
-        f"Limits: {gpu.architecture.source.replace('guide', 'CUDA Programming Guide')}",
-        f"FP32: {gpu.compute.source}",
-        f"DRAM: {gpu.memory.source}",
-        f"L2: {gpu.l2.source}",
-    ]
-    return "\n".join(textwrap.wrap("; ".join(parts) + " (data/gpus.toml).", 165)[:3])
+    """Where the figures come from, without the remarks of data/gpus.toml."""
+    limits = gpu.architecture.source.replace("guide", "CUDA Programming Guide")
+    given = {"Limits": limits, "FP32": gpu.compute.source, "DRAM": gpu.memory.source, "L2": gpu.l2.source}
+    parts = [f"{what}: {re.split('[(;]', source)[0].strip()}" for what, source in given.items()]
+    return "\n".join(textwrap.wrap("; ".join(parts) + " (more in data/gpus.toml).", 150))

@@ -86,15 +86,19 @@ def tail_chart() -> Figure:
 
 
 def tail_words() -> str:
-    """What one block more changed, and how wide the quartiles of one point are."""
+    """What one block more changed, how wide the quartiles are, and which line the points follow."""
     table, base = recording("start_tail"), 20 * s.PLACES
     if table is None:
         return NOT_RECORDED.format("start_tail")
     whole, one = table.where(blocks=base), table.where(blocks=base + 1)
-    spread = (whole["high_ms"][0] - whole["low_ms"][0]) / whole.ms[0]
+    spread = np.max((table["high_ms"] - table["low_ms"]) / table.ms)
+    change, blocks = table.ms / whole.ms[0] - 1, table["blocks"]
+    lines = {"waves": np.ceil(blocks / s.PLACES) / 20 - 1, "bytes": blocks / base - 1}
+    off = ", ".join(f"{np.abs(change - line).max():.1%} from that of {name}" for name, line in lines.items())
+    step = one.ms[0] / whole.ms[0] - 1
     return (
-        f"recorded, from {base:,} to {base + 1:,} blocks: {one.ms[0] / whole.ms[0] - 1:+.1%}; a whole wave "
-        f"would be +{1 / 20:.1%}; half of the runs of one point lie within {spread:.1%}"
+        f"recorded, from {base:,} to {base + 1:,} blocks: {step:+.1%}; a whole wave would be +{1 / 20:.1%}\n"
+        f"half of the runs of a point lie within {spread:.1%}; points lie at most {off}"
     )
 
 

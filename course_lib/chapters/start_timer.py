@@ -53,7 +53,7 @@ class TimerExercise:
         print(f"Hint {self.shown} of {len(self.hints)}: {self.hints[self.shown - 1]}")
 
 
-my_time = TimerExercise(
+mend_clock = TimerExercise(
     (
         "Two events mark the queue of the GPU: start.record(), launch(), stop.record(). Wait for the second.",
         "The first launch compiles: make one that is not timed. Call flush() before each start.record().",
@@ -111,7 +111,7 @@ def _diagnosis(cp: SimulatedGpu, said: float, kernel_ms: float) -> tuple[str, st
 
 
 def _wrong(reason: str, what: str) -> Verdict:
-    return Verdict(False, reason, f"not solved yet: {what}\nStuck? Call my_time.hint().")
+    return Verdict(False, reason, f"not solved yet: {what}\nStuck? Call mend_clock.hint().")
 
 
 def source(function: Callable) -> str:

@@ -175,15 +175,12 @@ def steps_points(steps: int) -> list[RooflinePoint]:
 def show_steps(steps: int = 16) -> tuple[Figure, str]:
     """The kernel with that many multiply-adds an element on the roofline of an H200."""
     points = steps_points(steps)
-    roofs = Roofline(gpu(DEFAULT), tuple(points))
-    roof = roofs.roof(points[0].intensity)
-    lines = [
-        f"{steps} multiply-adds an element: {points[0].intensity:.3g} FLOP/byte; roof {roof:.3g} TFLOP/s"
-    ]
-    lines += [
-        f"  {point.source}, {DEFAULT}: {point.ms:.3f} ms, {point.tflops:.3g} TFLOP/s" for point in points
-    ]
-    return roofline(points), "\n".join(lines)
+    first, roofs = points[0], Roofline(gpu(DEFAULT), tuple(points))
+    words = (
+        f"{steps} multiply-adds an element: {first.intensity:.3g} FLOP/byte; modelled, {DEFAULT}: "
+        f"{first.ms:.3f} ms, {first.tflops:.3g} of {roofs.roof(first.intensity):.3g} TFLOP/s"
+    )
+    return roofline(points), words
 
 
 def reveal_clock(guess: Prediction) -> None:
