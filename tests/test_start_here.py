@@ -1,9 +1,29 @@
 """Chapter 00: the map of the course, its sweeps, pictures and sliders."""
 
+import json
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
-from course_lib.chapters import start_clock, start_timer
+from course_lib import standin as cp
+from course_lib.chapters import start_clock, start_picture, start_timer
+from course_lib.chapters import start_spread as spread
+from course_lib.chapters import start_sweeps as sweeps
+from course_lib.chapters import start_times as times
+from course_lib.chapters import start_views as views
 from course_lib.chapters.course_map import CHAPTERS, chapter
+from course_lib.chapters.start_clock_picture import CLOCKS, clock_picture
+from course_lib.chapters.start_kernels import WAYS
+from course_lib.chapters.start_map import markdown_table
+from course_lib.gpus import gpu, names
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
 
 
 def test_the_map_has_every_chapter_once_in_order():
@@ -79,8 +99,137 @@ def test_the_simulated_clock_is_misled_as_a_real_one():
     assert by["between_events"] == pytest.approx(0.2)
 
 
+def test_the_picture_has_a_panel_for_each_clock_and_says_what_it_says():
+    titles = [axes.get_title(loc="left") for axes in clock_picture(0.03).axes]
+    assert len(titles) == len(CLOCKS)
+    assert titles[0].endswith("says 4.5 µs, the kernel takes 30")
+
+
 def test_hints_of_the_timer_come_one_by_one(capsys):
     exercise = start_timer.TimerExercise(("first",))
     exercise.hint()
     exercise.hint()
     assert capsys.readouterr().out.splitlines()[0] == "Hint 1 of 1: first"
+
+
+# -- the machine, the roofline, and where to go next ---------------------------------------
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_machine_is_drawn_for_every_gpu(name):
+    figure, words = views.show_machine(name)
+    shown = " ".join(text.get_text() for text in figure.axes[0].texts)
+    assert f"{gpu(name).sms} SMs" in shown
+    assert f"{gpu(name).memory.dram_gb_per_s:,.0f} GB/s" in shown
+    assert f"{gpu(name).sms} SMs" in words
+
+
+def test_rates_of_the_picture_by_hand():
+    """Shared memory: 132 SMs x 128 bytes x 1.98 GHz. L2: what was recorded, and unknown on a T4."""
+    assert start_picture.shared_gb_per_s(gpu("H200")) == pytest.approx(132 * 128 * 1.98)
+    assert start_picture.l2_gb_per_s(gpu("H200")) == (8680, "recorded")
+    assert start_picture.l2_gb_per_s(gpu("T4")) is None
+
+
+@pytest.mark.parametrize("steps", [1, 16, 1024])
+def test_the_roofline_of_steps_at_the_ends_of_its_slider(steps):
+    figure, words = views.show_steps(steps)
+    modelled = figure.roofline.points[0]
+    assert modelled.intensity == pytest.approx(2 * steps / 12)
+    assert modelled not in figure.roofline.above()
+    assert words.startswith(f"{steps} multiply-adds")
+
+
+def test_the_sum_by_hand():
+    counts = {way: views.add_counts(way) for way in WAYS}
+    rows = {row[3].text: row[4].text for row in views.where_next(counts).rows}
+    near, pieces = (views.add_counts(way) for way in ("neighbours", "own pieces"))
+    assert near[views.SECTORS] == near[views.FEWEST] == 3 * 16384 * 4 // 32
+    assert pieces[views.SECTORS] == 8 * near[views.SECTORS]
+    assert near["smsp__sass_thread_inst_executed_op_fadd_pred_on.sum"] == 16384
+
+
+def test_a_small_sum_should_not_move_and_a_large_one_should_on_an_h200():
+    verdicts = {(row[0].text, row[1].text): row[6].text for row in views.add_by_gpu().rows}
+    assert verdicts["H200", "65,536"] == "no"
+    assert verdicts["H200", "67,108,864"].startswith("yes")
+    assert verdicts["T4", "67,108,864"] == "no"
+
+
+def test_the_counters_send_to_coalescing_for_the_pieces_alone():
+    rows = {row[3].text: row[4].text for row in views.where_next({w: views.add_counts(w) for w in WAYS}).rows}
+    assert rows["01_coalescing"] == "own pieces"
+    assert "02_tiling" not in rows
+    assert {chapter.name for chapter in CHAPTERS} >= rows.keys() - {""}
+
+
+# -- recorded times, and the clocks behind them ----------------------------------------------
+
+
+@pytest.mark.parametrize("draw", [times.sizes_chart, times.every_chart, spread.runs_chart, spread.tail_chart])
+@pytest.mark.parametrize("there", [True, False])
+def test_charts_with_and_without_a_record(draw, there, monkeypatch):
+    if not there:
+        for module in (times, spread, views):
+            monkeypatch.setattr(module, "recording", lambda name: None)
+    assert draw().axes or not there
+
+
+@pytest.mark.parametrize(
+    "say", [times.sizes_words, times.every_words, spread.runs_words, spread.tail_words, spread.repeat_words]
+)
+def test_words_without_a_record_say_how_to_get_one(say, monkeypatch):
+    for module in (times, spread):
+        monkeypatch.setattr(module, "recording", lambda name: None)
+    assert "python -m course_lib.record start_" in say()
+
+
+def test_a_sum_from_l2_is_above_the_roof_and_the_caption_says_why():
+    figure = spread.above_roof()
+    assert [point.label for point in figure.roofline.above()] == ["from L2"]
+    assert "the data came from L2" in figure.roofline.caption()
+
+
+def test_what_nobody_waits_for_is_refused(capsys):
+    times.refusals()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "simulated, get_elapsed_time: NotReadyError: cudaErrorNotReady: device not ready"
+    assert all("Error: " in line for line in lines)
+
+
+def test_the_clocks_of_the_host_run_and_return_milliseconds():
+    for row in sweeps.clock(1 << 12)[1:]:
+        read = row.launcher(cp)
+        assert 0 < read() < 60_000
+
+
+def test_every_launch_of_the_sums_is_right():
+    for point in (*sweeps.add(1 << 12), *sweeps.sizes(1 << 12), *sweeps.steps(1 << 10)[:1]):
+        args = point.arguments(cp)
+        point.kernel.compile(cp)(point.grid, point.block, args)
+        out, a, b = args[:3]
+        expected = a * b + b if "steps" in point.columns else a + b
+        np.testing.assert_allclose(out, expected, rtol=1e-6)
+
+
+def test_a_tail_has_one_block_more_than_20_waves():
+    blocks = [point.columns["blocks"] for point in sweeps.tail(1)]
+    assert {20 * 1056, 20 * 1056 + 1} <= set(blocks)
+    assert blocks == sorted(blocks)
+
+
+# -- the notebooks -----------------------------------------------------------------------
+
+
+def cells(name: str) -> list[str]:
+    path = Path(__file__).parents[1] / "notebooks" / name
+    return ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+
+
+def test_the_map_in_the_notebook_is_the_map_of_the_course():
+    assert sum(markdown_table() in cell for cell in cells("00_start_here.ipynb")) == 1
+
+
+def test_the_timer_is_in_the_notebook_and_mended_in_its_twin():
+    assert sum(start_timer.STUB.strip() in cell for cell in cells("00_start_here.ipynb")) == 1
+    assert sum(start_timer.SOLUTION.strip() in cell for cell in cells("solutions/00_start_here.ipynb")) == 1

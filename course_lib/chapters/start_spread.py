@@ -5,14 +5,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..evidence import recording
-from ..gpus import DEFAULT, gpu
+from ..gpus import DEFAULT, device, gpu
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
-from ..pictures.style import BLACK, BLUE, EVIDENCE, INK, SKY, VERMILION, clean, new_figure
-from ..recorded import Table as Recorded
+from ..pictures.style import BLACK, BLUE, EVIDENCE, INK, ORANGE, SKY, VERMILION, clean, new_figure
 from ..roofline import RooflinePoint, roofline
 from . import start_sweeps as s
-from .start_views import NOT_RECORDED, add_model
+from .start_views import NOT_RECORDED, add_model, columns, measured
 
 
 def runs_chart() -> Figure:
@@ -23,31 +22,36 @@ def runs_chart() -> Figure:
         figure.text(0.5, 0.5, NOT_RECORDED.format("start_runs"), ha="center", color=INK, fontsize=10)
         return figure
     for number, floats in enumerate((s.SMALL, s.LARGE)):
-        rows = table.where(floats=floats)
+        rows, now = table.where(floats=floats), columns(measured("start_runs", floats=floats))
         axes = clean(figure.add_axes((0.075 + 0.5 * number, 0.16, 0.41, 0.7)), grid="y")
         axes.set_xlabel("run", color=INK)
         axes.set_ylabel("change against the median (%)", color=INK)
         title = f"{floats:,} floats, median {1e3 * np.median(rows.ms):.4g} µs"
         axes.set_title(title, color=BLACK, fontsize=11, fontweight="bold")
-        _draw_runs(axes, rows)
+        _draw_runs(axes, rows.ms)
+        if now:
+            change = 100 * (now["median_ms"] / np.median(now["median_ms"]) - 1)
+            label = f"measured, {device().name}"
+            axes.plot(now["run"], change, color=ORANGE, label=label, **EVIDENCE["measured"])
+        axes.legend(frameon=False, fontsize=9, loc="upper right")
     return figure
 
 
-def _draw_runs(axes: Axes, table: Recorded) -> None:
+def _draw_runs(axes: Axes, ms: np.ndarray) -> None:
     """Dots for the runs, a band from the first to the third quartile; a triangle for what is far above."""
-    change = 100 * (table.ms / np.median(table.ms) - 1)
+    change, run = 100 * (ms / np.median(ms) - 1), np.arange(len(ms))
     low, high = np.quantile(change, (0.25, 0.75))
     top = 2.5 * np.sort(change)[-3]
     axes.axhspan(low, high, color=SKY, alpha=0.45, linewidth=0, label="half of the runs")
     axes.axhline(0, color=INK, linewidth=1)
     near = change < top
     label = f"recorded, {DEFAULT}"
-    axes.plot(table["run"][near], change[near], color=BLUE, label=label, **EVIDENCE["recorded"])
-    for run, value in zip(table["run"][~near], change[~near], strict=True):
-        axes.plot(run, 0.95 * top, color=VERMILION, marker="^", markersize=8)
-        axes.text(run + 1.2, 0.95 * top, f"run {run}: +{value:.0f}%", color=BLACK, fontsize=9, va="center")
+    axes.plot(run[near], change[near], color=BLUE, label=label, **EVIDENCE["recorded"])
+    for place, (number, value) in enumerate(zip(run[~near], change[~near], strict=True)):
+        y = (0.94 - 0.12 * place) * top
+        axes.plot(number, y, color=VERMILION, marker="^", markersize=8)
+        axes.text(number + 1.2, y, f"run {number}: +{value:.0f}%", color=BLACK, fontsize=9, va="center")
     axes.set_ylim(min(1.3 * change.min(), -0.15 * top), top)
-    axes.legend(frameon=False, fontsize=9, loc="upper right")
 
 
 def runs_words() -> str:
@@ -81,6 +85,10 @@ def tail_chart() -> Figure:
         whole = table.where(blocks=base).ms[0]
         y, low, high = (100 * (table[name] / whole - 1) for name in ("median_ms", "low_ms", "high_ms"))
         series.append(Series("recorded", table["blocks"], y, "", DEFAULT, low, high))
+    if now := columns(measured("start_tail")):
+        whole = now["median_ms"][list(now["blocks"]).index(base)]
+        y, low, high = (100 * (now[name] / whole - 1) for name in ("median_ms", "low_ms", "high_ms"))
+        series.append(Series("measured", now["blocks"], y, "", device().name, low, high))
     title = f"Around 20 waves of {s.PLACES:,} blocks" + ("" if table is not None else " (not recorded yet)")
     return draw_sweep(*series, xlabel="blocks", ylabel="change of the time (%)", title=title, zero=False)
 
@@ -125,4 +133,6 @@ def above_roof() -> Figure:
         if table is not None:
             ms, source = float(table.where(floats=n, launches=20).ms[0]) / 20, "recorded"
         points.append(RooflinePoint(label, n, 12 * n, ms, source))
+        for row in measured("start_repeat", floats=n, launches=20):
+            points.append(RooflinePoint(label, n, 12 * n, row["median_ms"] / 20, "measured"))
     return roofline(points)

@@ -96,7 +96,7 @@ def _diagnosis(cp: SimulatedGpu, said: float, kernel_ms: float) -> tuple[str, st
     if cp.busy_until > cp.now:
         return (
             "not waited for",
-            "The GPU was still working when you returned: that is the launch. Wait for it.",
+            "The GPU was still working then: that is compiler and launch. Wait for the GPU.",
         )
     if said > kernel_ms + COMPILE_MS / 50:
         return "compile", "The first launch compiles. Make one before you time any."

@@ -1,5 +1,6 @@
 """Chapter 00: charts and tables of recorded times that mislead, and of those beside them that do not."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from ..report import Cell, Table
 from ..sweeps import sweep
 from ..timing import wall_clock
 from . import start_sweeps as s
-from .start_views import NOT_RECORDED, add_model, measured, on_gpu
+from .start_clock import SimulatedGpu
+from .start_views import NOT_RECORDED, add_model, columns, measured, on_gpu
 
 CLOCKS = {
     "events and a wait": "the kernel",
@@ -51,22 +53,32 @@ def clock_table() -> Table:
 
 
 def refusals() -> None:
-    """Print what happens when nobody waits: for the second event, and for the stream of a wall clock."""
-    launch = s.launcher(cp, s.LARGE if on_gpu() else 1 << 12)
-    start, stop = cp.cuda.Event(), cp.cuda.Event()
+    """Print what happens when nobody waits: for the second event, and for the stream of a wall clock.
 
-    def too_early() -> float:
-        start.record()
-        launch()
-        stop.record()
-        return cp.cuda.get_elapsed_time(start, stop)
-
-    launch()
-    for name, ask in (("get_elapsed_time", too_early), ("wall_clock", lambda: wall_clock(launch))):
+    A simulated GPU first, which says what CuPy says on a real one; then this machine.
+    """
+    simulated = SimulatedGpu(1.0)
+    real = s.launcher(cp, s.LARGE if on_gpu() else 1 << 12)
+    real()
+    asked = {
+        "simulated, get_elapsed_time": lambda: too_early(simulated, simulated.launch),
+        "here, get_elapsed_time": lambda: too_early(cp, real),
+        "here, wall_clock": lambda: wall_clock(real),
+    }
+    for name, ask in asked.items():
         try:
             print(f"{name}: {ask()}")
         except RuntimeError as error:
-            print(f"{name} refuses: {type(error).__name__}: {error}")
+            print(f"{name}: {type(error).__name__}: {error}")
+
+
+def too_early(cp: Any, launch: Callable[[], object]) -> float:
+    """Wrong: nobody waits for the second event."""
+    start, stop = cp.cuda.Event(), cp.cuda.Event()
+    start.record()
+    launch()
+    stop.record()
+    return cp.cuda.get_elapsed_time(start, stop)
 
 
 # -- what is timed -------------------------------------------------------------------
@@ -82,9 +94,8 @@ def sizes_chart() -> Figure:
         series.append(Series("modelled", _megabytes(s.SIZES), rates, label, DEFAULT))
         if table is not None:
             series.append(_rates("recorded", table.where(way=way, l2=l2), label, DEFAULT))
-        if now := measured("start_sizes", way=way, l2=l2):
-            columns = {key: np.array([row[key] for row in now]) for key in now[0]}
-            series.append(_rates("measured", columns, label, device().name))
+        if now := columns(measured("start_sizes", way=way, l2=l2)):
+            series.append(_rates("measured", now, label, device().name))
     title = "The same kernel, from launch to DRAM" + ("" if table is not None else " (not recorded yet)")
     figure = draw_sweep(*series, xlabel="three arrays (MB)", ylabel="useful GB/s", title=title, log="x")
     _mark_limits(figure.axes[0])
@@ -142,6 +153,7 @@ def every_chart() -> Figure:
     stride = np.array([point.columns["stride"] for point in points])
     useful = np.array([point.useful_bytes for point in points])
     model = np.array([time.ms for time in modelled_sweep("start_every")])
+    now = columns(measured("start_every"))
     figure = new_figure(9.0, 3.4)
     for number, (name, read) in enumerate(_STORIES.items()):
         axes = clean(figure.add_axes((0.075 + 0.5 * number, 0.15, 0.41, 0.71)), grid="both")
@@ -153,6 +165,9 @@ def every_chart() -> Figure:
         if table is not None:
             label = f"recorded, {DEFAULT}"
             axes.plot(stride, read(table.ms, useful), color=BLUE, label=label, **EVIDENCE["recorded"])
+        if now:
+            label = f"measured, {device().name}"
+            axes.plot(stride, read(now["median_ms"], useful), color=BLUE, label=label, **EVIDENCE["measured"])
         axes.set_ylim(bottom=0)
         axes.set_xlabel("stride", color=INK)
         axes.set_title(name, color=BLACK, fontsize=11, fontweight="bold")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from .. import backend, standin
@@ -62,6 +63,11 @@ def measured(name: str, **columns: Any) -> list[dict[str, Any]]:
             rows.append(time_point(cp, point, flush, MEASURED_RUNS))
             cp.get_default_memory_pool().free_all_blocks()
     return [row for row in rows if row]
+
+
+def columns(rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """Rows as columns; {} for none."""
+    return {key: np.array([row[key] for row in rows]) for key in (rows[0] if rows else ())}
 
 
 # -- the machine ---------------------------------------------------------------------
