@@ -1,40 +1,53 @@
 """Chapter 12, low precision: modelled times of matrix products, from counts of two small ones.
 
-Per block, a product's loads and multiplications grow with the depth k, its stores do not: every count is
-a + b k. Two small launches give a and b, and blocks grow with the square of the size.
+For each element of C, loads and multiplications grow with the depth k, and the stores do not: every count is
+a + b k. Two small launches give a and b, and the elements of C grow with the square of the size.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 
 from .. import standin
-from ..gpus import DEFAULT
+from ..gpus import DEFAULT, Gpu
 from ..model import ModelledTime, modelled_time
 from ..profile import profile
 from ..sweeps import Point
 from . import low_precision_sweeps as sweeps
 
-SMALL = {"tiled": (32, 64), "wmma global": (64, 128), "wmma tiled": (128, 256), "mma tiled": (128, 256)}
+SIDES = {"tiled": (32, 64), "wmma global": (64, 128), "wmma tiled": (128, 256)}  # whose depth is their side
 
 
-def counts_of(point: Point) -> Mapping[str, float]:
-    """The counts of one launch."""
+@dataclass(frozen=True)
+class Counted:
+    """The counts of a small product: `side` x `side` elements of C, `depth` products each."""
+
+    side: int
+    depth: int
+    counts: Mapping[str, float]
+
+    def each(self, metric: str) -> float:
+        """A count for each element of C."""
+        return self.counts[metric] / self.side**2
+
+
+def counted(point: Point, side: int, depth: int) -> Counted:
+    """Count one launch."""
     args = point.arguments(standin)
-    return profile(point.compiled(standin), point.grid, point.block, args, point.shared)
+    return Counted(side, depth, profile(point.compiled(standin), point.grid, point.block, args, point.shared))
 
 
-def extended(
-    small: Mapping[str, float], large: Mapping[str, float], sizes: tuple[int, int], n: int
-) -> dict[str, float]:
-    """Counts of an n x n product from those of two sizes: a n^2 + b n^3, distinct bytes by n^2."""
-    low, high = sizes
+def extended(small: Counted, large: Counted, n: int) -> dict[str, float]:
+    """Counts of an n x n product of depth n, from those of two smaller ones of different depth."""
     grown = {}
-    for name, value in large.items():
-        if name.startswith(("course__unique", "launch__grid")):
-            grown[name] = value * (n / high) ** 2
+    for name, value in large.counts.items():
+        if name == "launch__grid_size" or name.startswith("course__unique_dram_bytes_st"):
+            grown[name] = large.each(name) * n**2
+        elif name.startswith("course__unique"):
+            grown[name] = value * n**2 / (large.side * large.depth)
         elif name.endswith(".sum") or name.startswith("memory_"):
-            per_k = (value / high**2 - small[name] / low**2) / (high - low)
-            grown[name] = n**2 * (small[name] / low**2 + per_k * (n - low))
+            per_k = (large.each(name) - small.each(name)) / (large.depth - small.depth)
+            grown[name] = n**2 * (small.each(name) + per_k * (n - small.depth))
         else:
             grown[name] = value
     return grown
@@ -43,12 +56,17 @@ def extended(
 @cache
 def product_counts(variant: str, element: str, n: int) -> dict[str, float]:
     """Counts of a product of `low_precision_sweeps.products` at any size."""
-    sizes = SMALL[variant]
-    small, large = (counts_of(_point(variant, element, size)) for size in sizes)
-    return extended(small, large, sizes, n)
+    if variant == "mma tiled":
+        side = 128
+        depths = [steps * 128 // sweeps.BYTES[element] for steps in (2, 4)]
+        points = [sweeps.mma_tiled(side, {}, element, depth=depth) for depth in depths]
+        small, large = (counted(*both) for both in zip(points, (side, side), depths, strict=True))
+    else:
+        small, large = (counted(_point(variant, element, side), side, side) for side in SIDES[variant])
+    return extended(small, large, n)
 
 
-def product_time(variant: str, element: str, n: int, gpu: str = DEFAULT) -> ModelledTime:
+def product_time(variant: str, element: str, n: int, gpu: str | Gpu = DEFAULT) -> ModelledTime:
     """The modelled time of a product of that size."""
     return modelled_time(product_counts(variant, element, n), gpu)
 
@@ -58,6 +76,5 @@ def _point(variant: str, element: str, n: int) -> Point:
         "tiled": lambda: sweeps.tiled_fp32(n, {}),
         "wmma global": lambda: sweeps.wmma_global(n, {}, element),
         "wmma tiled": lambda: sweeps.wmma_tiled(n, {}),
-        "mma tiled": lambda: sweeps.mma_tiled(n, {}, element),
     }
     return named[variant]()

@@ -28,13 +28,14 @@ def work(n: int, element: str) -> dict[str, int]:
 # -- arrays: every format from the same float32 values, as raw bytes ---------------------------
 
 
-def elements(cp: Any, n: int, element: str) -> Any:
-    """n x n values from 0 to 1 (whole multiples of 1/64 in 8 bits), as the bytes of a format."""
+def elements(cp: Any, n: int, element: str, depth: int = 0) -> Any:
+    """n rows of `depth` values (n, if 0) from 0 to 1, in 8 bits up to 4, as the bytes of a format."""
+    count = n * (depth or n)
     if BYTES[element] == 1:
-        shift = 3 if element == "e4m3" else 2
-        codes = cp.arange(n * n, dtype=cp.uint32) * np.uint32(2654435761) >> np.uint32(27)
-        return (codes.astype(cp.uint8) + np.uint8((8 - shift) << 3)).reshape(n, n)
-    x = floats(cp, n * n).reshape(n, n)
+        lowest = 0x20 if element == "e4m3" else 0x30  # 2^-3
+        codes = cp.arange(count, dtype=cp.uint32) * np.uint32(2654435761) >> np.uint32(27)
+        return (codes.astype(cp.uint8) + np.uint8(lowest)).reshape(n, -1)
+    x = floats(cp, count).reshape(n, -1)
     if element == "bf16":
         return (x.view(cp.uint32) >> np.uint32(16)).astype(cp.uint16)
     return x.astype(cp.float16) if element == "fp16" else x
@@ -69,17 +70,17 @@ def wmma_tiled(n: int, columns: dict, pad: int = 8) -> Point:
     return Point(columns, kernel, (n // 128, n // 128), (256,), matrices, **work(n, "fp16"))
 
 
-def mma_tiled(n: int, columns: dict, element: str, **sizes: int) -> Point:
-    """The chapter's best kernel, for any format of the tensor cores."""
+def mma_tiled(n: int, columns: dict, element: str, depth: int = 0, **sizes: int) -> Point:
+    """The chapter's best kernel, in any format; `depth`: columns of A and B, if not n."""
     chosen = k.MMA_SIZES | SIZES.get(element, {}) | sizes
     kernel = k.mma(MMA_TYPE.get(element, element), **chosen)
-    pitch = n * BYTES[element]
+    pitch = (depth or n) * BYTES[element]
 
     def arguments(c: Any, a: Any, b: Any) -> tuple:
         return c, a.view(np.uint8), b.view(np.uint8), np.int32(n), np.int32(pitch)
 
     grid, block, shared = mma_launch(n, chosen)
-    matrices = _matrices(n, element, arguments)
+    matrices = _matrices(n, element, arguments, depth)
     return Point(columns, kernel, grid, block, matrices, **work(n, element), shared=shared)
 
 
@@ -89,11 +90,11 @@ def mma_launch(n: int, sizes: dict[str, int]) -> tuple[tuple[int], tuple[int], i
     return (n // bm * (n // bn),), (32 * warps,), (bm + bn) * 128 * sizes["STAGES"]
 
 
-def _matrices(n: int, element: str, arguments: Callable) -> Arguments:
+def _matrices(n: int, element: str, arguments: Callable, depth: int = 0) -> Arguments:
     """C in float32, A and B in the format, and what else `arguments(c, a, b)` adds."""
 
     def make(cp: Any) -> tuple:
-        a, b = (elements(cp, n, element) for _ in "ab")
+        a, b = (elements(cp, n, element, depth) for _ in "ab")
         return arguments(cp.zeros((n, n), cp.float32), a, b)
 
     return make

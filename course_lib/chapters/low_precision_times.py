@@ -1,0 +1,196 @@
+"""Chapter 12, low precision: modelled, recorded and measured times, and what the chapter says of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..agreement import modelled_sweep
+from ..evidence import MEASURED_RUNS, recording
+from ..gpus import DEFAULT, device, names
+from ..record import time_point
+from ..recorded import Table as Recorded
+from ..report import Cell, Table
+from ..sweeps import sweep
+from ..timing import flusher
+from . import low_precision_model as model
+from .low_precision_formats import FORMATS
+from .low_precision_sweeps import products
+
+NOT_RECORDED = "not recorded yet: run `python -m course_lib.record {}` on an H200"
+LIBRARY = ("cuBLAS", "PyTorch")
+
+
+# -- should the time move? -------------------------------------------------------------------------
+
+
+def by_gpu(n: int = 4096) -> Table:
+    """For every GPU of the table: an n x n product in fp32 and in fp16, and a product of each value with s."""
+    header = [
+        "GPU",
+        "fp32 product ms",
+        "fp16 product ms",
+        "limited by",
+        "times faster",
+        "fp16 scaling ms",
+        "fp32",
+    ]
+    rows = [_gpu_row(name, n) for name in names() if FORMATS["bf16"].tflops(device(name))]
+    caption = f"modelled: a product of {n} x {n} by `tiled` and by `mma_tiled`; 268,435,456 values scaled"
+    return Table(header, rows, {0, 3}, caption)
+
+
+def _gpu_row(name: str, n: int) -> list[Cell]:
+    before = model.product_time("tiled", "fp32", n, name)
+    after = model.product_time("mma tiled", "fp16", n, name)
+    wide = zip(("fp32", "fp16", "e4m3"), modelled_sweep("precision_scale", name), strict=False)
+    scaling = {element: time.ms for element, time in wide}
+    cells = (f"{before.ms:.3g}", f"{after.ms:.3g}", after.limiter, f"{before.ms / after.ms:.0f}")
+    return [Cell(name), *map(Cell, cells), *(Cell(f"{scaling[element]:.3g}") for element in ("fp32", "fp16"))]
+
+
+# -- products --------------------------------------------------------------------------------------
+
+
+def product_times(n: int = 4096) -> Table:
+    """Every product of a sweep: modelled, recorded, its TFLOP/s and its share of the library's."""
+    name = "precision_product" if n == 4096 else f"precision_product_{n}"
+    table = recording(name)
+    points = [point.columns for point in sweep(name).points(n)]
+    header = ["variant", "format", f"modelled ms, {DEFAULT}", "model: limited by"]
+    extra = ["recorded ms", "TFLOP/s (recorded)", "of the library's", "modelled / recorded"] if table else []
+    here = measured(n) if _on_gpu() and n == 4096 else {}
+    rows = []
+    for columns in points:
+        key = (columns["variant"], columns["format"])
+        found = model.product_time(*key, n)
+        row = [*key, f"{found.ms:.3g}", found.limiter]
+        if table:
+            ms = milliseconds(table, *key)
+            row += [f"{ms:.3g}", f"{2 * n**3 / ms / 1e9:.0f}", share(table, *key), f"{found.ms / ms:.2f}"]
+        rows.append([*row, *([f"{here[key]:.3g}"] if here else [])])
+    for call in table.rows() if table else ():
+        if call["variant"] in LIBRARY:
+            ms = call["median_ms"]
+            row = [call["variant"], call["format"], "", "", f"{ms:.3g}", f"{2 * n**3 / ms / 1e9:.0f}", "", ""]
+            rows.append([*row, *([""] if here else [])])
+    caption = f"n = {n:,}" + (f"; {table.caption}" if table else f"; {NOT_RECORDED.format(name)}")
+    header += [*extra, *([f"measured ms, {device().name}"] if here else [])]
+    return Table(header, [[Cell(value) for value in row] for row in rows], {0, 1, 3}, caption)
+
+
+def milliseconds(table: Recorded, variant: str, element: str) -> float:
+    """The recorded median of a variant and a format."""
+    return float(table.where(variant=variant, format=element).ms[0])
+
+
+def library_ms(table: Recorded, element: str) -> float | None:
+    """The recorded time of a library's product in this format; None where none was recorded."""
+    for row in table.rows():
+        if row["variant"] in LIBRARY and row["format"] == element:
+            return float(row["median_ms"])
+    return None
+
+
+def share(table: Recorded, variant: str, element: str) -> str:
+    """The library's time over the kernel's, such as "43 %"."""
+    library = library_ms(table, element)
+    return f"{100 * library / milliseconds(table, variant, element):.0f} %" if library else ""
+
+
+def findings() -> str:
+    """What the recorded products say, in sentences; how far the model is off."""
+    table = recording("precision_product")
+    if table is None:
+        return NOT_RECORDED.format("precision_product")
+    ms = {
+        (row["variant"], row["format"]): float(row["median_ms"])
+        for row in table.rows()
+        if row["variant"] not in LIBRARY
+    }
+    best = ms["mma tiled", "fp16"]
+    lines = [
+        "Recorded on the H200, n = 4096:",
+        f"fp16 by mma_tiled takes {best:.3g} ms.",
+        f"The tiled fp32 kernel takes {ms['tiled', 'fp32'] / best:.0f} times as long.",
+        *(f"{e} takes {ms['mma tiled', e] / best:.2f} times as long." for e in ("tf32", "bf16", "e4m3")),
+        *_library_lines(table),
+    ]
+    ratios = {key: model.product_time(*key, 4096).ms / value for key, value in ms.items()}
+    low, high = (pick(ratios, key=ratios.__getitem__) for pick in (min, max))
+    ends = [f"{ratios[key]:.2f} ({' '.join(key)})" for key in (low, high)]
+    lines.append(f"Modelled / recorded: from {' to '.join(ends)}.")
+    return "\n".join(lines)
+
+
+def _library_lines(table: Recorded) -> list[str]:
+    found = {element: library_ms(table, element) for element in ("fp32", "tf32", "bf16", "fp16", "e4m3")}
+    said = [f"{2 * 4096**3 / ms / 1e9:,.0f} TFLOP/s in {element}" for element, ms in found.items() if ms]
+    return [f"The libraries reach {', '.join(said)}."] if said else []
+
+
+# -- bytes -----------------------------------------------------------------------------------------
+
+
+def scaling_findings() -> str:
+    """How the recorded times of scaling follow the bytes."""
+    table = recording("precision_scale")
+    if table is None:
+        return NOT_RECORDED.format("precision_scale")
+    wide = {
+        row["format"]: row for row in table.rows() if row["values a thread"] * _bytes(row["format"]) == 16
+    }
+    single = {row["format"]: row for row in table.rows() if row["values a thread"] == 1}
+    full = wide["fp32"]["median_ms"]
+    lines = ["Recorded on the H200, 268,435,456 values:"]
+    for element, row in wide.items():
+        rate = row["useful_bytes"] / row["median_ms"] / 1e6
+        lines.append(
+            f"{element}: {row['median_ms']:.3g} ms with 16 bytes a thread ({rate:,.0f} GB/s, "
+            f"{full / row['median_ms']:.2f} times as fast as fp32); "
+            f"{single[element]['median_ms']:.3g} ms with a value a thread."
+        )
+    return "\n".join(lines)
+
+
+def _bytes(element: str) -> int:
+    return int(FORMATS[element].bytes)
+
+
+def block_findings() -> str:
+    """How fast MXFP8 is made and unmade, beside a copy."""
+    table = recording("precision_mx")
+    if table is None:
+        return NOT_RECORDED.format("precision_mx")
+    said = [
+        f"{row['kernel']} {row['median_ms']:.3g} ms, {row['useful_bytes'] / row['median_ms'] / 1e6:,.0f} GB/s"
+        for row in table.rows()
+    ]
+    return f"Recorded on the H200, 134,217,728 floats: {'; '.join(said)}."
+
+
+# -- measured ---------------------------------------------------------------------------------------
+
+
+def measured(n: int) -> Mapping[tuple[str, str], float]:
+    """Medians of the products on this machine's GPU, in milliseconds, as far as it can run them."""
+    from ..backend import cp
+
+    flush, found = flusher(cp, device().l2.size_bytes), {}
+    for point in products(n):
+        key = (point.columns["variant"], point.columns["format"])
+        found[key] = _median(cp, point, flush)
+        cp.get_default_memory_pool().free_all_blocks()
+    return found
+
+
+def _median(cp: Any, point: Any, flush: Any) -> float:
+    """NaN where this GPU cannot compile the kernel."""
+    try:
+        return time_point(cp, point, flush, MEASURED_RUNS)["median_ms"]
+    except cp.cuda.compiler.CompileException:
+        return float("nan")
+
+
+def _on_gpu() -> bool:
+    from .. import backend
+
+    return backend.BACKEND.name == "cupy"
