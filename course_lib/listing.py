@@ -96,7 +96,7 @@ def _row_html(index: int, number: int, source: str, ptx: list[str], sass: list[s
 
 
 def _above(text: list[str], at: int) -> str:
-    """The line before an instruction, notes of the compiler passed over."""
-    while at > 0 and (not text[at].strip() or text[at].strip().startswith((".loc", "//"))):
+    """The line before an instruction, notes and directives passed over."""
+    while at > 0 and (not text[at].strip() or text[at].strip().startswith((".", "//"))):
         at -= 1
     return text[at].strip()

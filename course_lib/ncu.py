@@ -40,9 +40,9 @@ METRICS = (
 FOLLOWS_PTX = {
     "smsp__inst_executed.sum": "machine instructions are others, and others in number",
     "smsp__thread_inst_executed.sum": "machine instructions are others, and others in number",
-    "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum": "divisions, roots and tanh are expanded by ptxas",
-    "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum": "divisions, roots and tanh are expanded by ptxas",
-    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": "divisions, roots and tanh are expanded by ptxas",
+    "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum": "ptxas joins mul and add, and expands division, roots and the like",
+    "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum": "ptxas joins mul and add, and expands division, roots and the like",
+    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": "ptxas joins mul and add, and expands division, roots and the like",
     "launch__registers_per_thread": "ncu reports what is allotted: never below 16; ptxas may be another version",
 }
 PERMISSION = "ERR_NVGPUCTRPERM"
@@ -73,14 +73,15 @@ class Measured(Mapping[str, float]):
 
 
 def command(script: str, kernel: str = "", metrics: Sequence[str] = METRICS, python: str = "python") -> str:
-    """The `ncu` call that counts the first launch of `kernel` in a script, as CSV.
+    """The `ncu` call that counts the first launch of `kernel` in a script, as CSV; no metrics: all there are.
 
     `--clock-control none` leaves the clocks alone: by default ncu locks them to the base clock, and times are
     then not those of your program.
     """
     parts = ["ncu", "--csv", "--page raw", "--print-units base", "--clock-control none"]
     parts += [f"--kernel-name {kernel}", "--launch-count 1"] if kernel else []
-    return " ".join([*parts, f"--metrics {','.join(metrics)}", python, script])
+    parts.append(f"--metrics {','.join(metrics)}" if metrics else "--set full")
+    return " ".join([*parts, python, script])
 
 
 def read(text: str) -> list[Measured]:
@@ -95,7 +96,9 @@ def read(text: str) -> list[Measured]:
     rows = list(csv.DictReader(io.StringIO("\n".join(lines))))
     found = []
     for row in rows:
-        values = {name: number for name, text in row.items() if name and (number := _number(text)) is not None}
+        values = {
+            name: number for name, text in row.items() if name and (number := _number(text)) is not None
+        }
         if row.get("ID") and row.get("Kernel Name"):  # the second line holds units: it has neither
             found.append(Measured(row["Kernel Name"], values))
     if not found:
@@ -123,7 +126,9 @@ def prepare(
     """Write a script with its data that launches a kernel once through CuPy; returns its path."""
     emulated = as_emulated(kernel)
     folder.mkdir(parents=True, exist_ok=True)
-    arrays = {f"a{i}": value.get() if hasattr(value, "get") else np.asarray(value) for i, value in enumerate(args)}
+    arrays = {
+        f"a{i}": value.get() if hasattr(value, "get") else np.asarray(value) for i, value in enumerate(args)
+    }
     np.savez(folder / "arguments.npz", **arrays)
     (folder / "kernel.cu").write_text(emulated.code, encoding="utf-8")
     script = folder / "launch.py"
@@ -145,7 +150,9 @@ def prepare(
 def measure(kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0) -> Measured:
     """Run `ncu` on one launch here. Raises ValueError that says why not, and what to do."""
     if shutil.which("ncu") is None:
-        raise ValueError("there is no ncu on the PATH; it comes with the CUDA toolkit, or alone as Nsight Compute")
+        raise ValueError(
+            "there is no ncu on the PATH; it comes with the CUDA toolkit, or alone as Nsight Compute"
+        )
     with tempfile.TemporaryDirectory() as folder:
         script = prepare(Path(folder), kernel, grid, block, args, shared_mem)
         call = command(str(script), as_emulated(kernel).name, python=sys.executable).split()
@@ -153,13 +160,16 @@ def measure(kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_
     return read(done.stdout + done.stderr)[0]
 
 
-def against(kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0) -> Table | str:
-    """`profile` beside `ncu` for one launch; where ncu cannot count, the reason and the command to try."""
+def against(
+    kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0
+) -> Table | None:
+    """`profile` beside `ncu` for one launch; where ncu cannot count, the reason is printed."""
     counted = profile(kernel, grid, block, args, shared_mem)
     try:
         return compare(counted, measure(kernel, grid, block, args, shared_mem), f"{counted.kernel}, this GPU")
     except (ValueError, OSError, subprocess.SubprocessError) as reason:
-        return f"not measured: {reason}\n{command('your_script.py', counted.kernel)}"
+        print(f"not measured: {reason}")
+        return None
 
 
 def _number(text: object) -> float | None:

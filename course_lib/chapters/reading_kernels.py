@@ -213,7 +213,7 @@ void drop_branch(float* y, const float* a, const float* b, const float* x, int n
             "load requests of each warp",
             per_warp(LOADS),
             2,
-            "Loading a and b and choosing afterwards drops the branch too, but moves more. Choose the pointer.",
+            "Loading a and b and choosing afterwards drops the branch too, with a load too many. Choose the pointer.",
         ),
     ],
     hints=[

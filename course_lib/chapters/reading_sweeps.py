@@ -65,7 +65,7 @@ def gelus(n: int) -> list[Point]:
 # `reading_spills` is never modelled by `agreement` (small = 0): spills exist in the machine code only. The chapter
 # has a model of its own for it.
 SWEEPS = (
-    Sweep("reading_each", "floats", 1 << 26, each, 1 << 14, LINEAR),
+    Sweep("reading_each", "floats", 1 << 26, each, 1 << 13, LINEAR),
     Sweep("reading_spills", "threads", 1 << 20, spills, 0, LINEAR),
-    Sweep("reading_gelu", "floats", 1 << 26, gelus, 1 << 14, LINEAR),
+    Sweep("reading_gelu", "floats", 1 << 26, gelus, 1 << 13, LINEAR),
 )

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from .. import backend, standin
 from ..agreement import modelled_sweep
+from ..emulator import RawKernel
 from ..evidence import recording
 from ..gpus import DEFAULT, names
 from ..gpus import gpu as find_gpu
@@ -93,21 +94,27 @@ def each_times() -> Table:
     return Table(header, rows, {0, 3}, f"{chosen.size:,} floats doubled; {caption}")
 
 
-def each_by_gpu() -> Table:
-    """For every GPU of the table: eight elements a thread as eight words, or as two float4, modelled."""
-    rows = []
-    for name in names():
-        words, wide = (
-            time
-            for point, time in zip(sweep("reading_each").points(1 << 26), modelled_sweep("reading_each", name), strict=True)
-            if point.columns["per"] == 8 and point.columns["form"] in ("__restrict__", "float4")
-        )
-        gain = words.ms / wide.ms
-        verdict = f"yes, {gain:.1f} times faster" if gain > 1.05 else "no"
-        cells = (name, f"{words.ms:.3g}", words.limiter, f"{wide.ms:.3g}", wide.limiter, verdict)
-        rows.append([Cell(text) for text in cells])
-    header = ["GPU", "8 words: ms", "limited by", "2 float4: ms", "limited by", "should it move?"]
-    return Table(header, rows, {0, 2, 4, 5}, "modelled, 67,108,864 floats, 8 elements a thread")
+def each_by_gpu() -> dict[str, float]:
+    """For every GPU of the table: how many times faster two float4 are than eight words, modelled."""
+    chosen = sweep("reading_each")
+    counts = [
+        scaled(profile(point.kernel.compile(standin), point.grid, point.block, point.arguments(standin)), ratio)
+        for ratio in (chosen.size / chosen.small,)
+        for point in chosen.points(chosen.small)
+        if point.columns["per"] == 8 and point.columns["form"] in ("__restrict__", "float4")
+    ]
+    return {name: modelled_time(counts[0], name).ms / modelled_time(counts[1], name).ms for name in names()}
+
+
+def each_verdict() -> str:
+    """On which GPUs the time should move from eight words to two float4, modelled, in a sentence."""
+    gains = each_by_gpu()
+    moved = [f"{name} ({gain:.1f} times faster)" for name, gain in gains.items() if gain > 1.05]
+    same = [name for name, gain in gains.items() if gain <= 1.05]
+    return (
+        f"8 words or 2 float4, should it move? Modelled: yes on {', '.join(moved) or 'none'}; "
+        f"no on {', '.join(same) or 'none'}."
+    )
 
 
 # -- registers and spills ----------------------------------------------------------
@@ -209,7 +216,9 @@ def spill_times() -> Table:
     """Every cap: modelled with the spills, recorded, measured."""
     chosen, table = sweep("reading_spills"), recording("reading_spills")
     header = ["cap", "registers", "modelled ms, H200", "limited by"]
-    header += ["recorded ms, H200", "modelled / recorded"] * (table is not None) + ["measured ms, here"] * _on_gpu()
+    header += ["recorded ms, H200", "modelled / recorded"] * (table is not None) + [
+        "measured ms, here"
+    ] * _on_gpu()
     rows = []
     for i, point in enumerate(chosen.points(chosen.size)):
         cap = int(point.columns["cap"])
@@ -261,3 +270,56 @@ def _measured(point: Any) -> float:
 
 def _on_gpu() -> bool:
     return backend.BACKEND.name == "cupy"
+
+
+STATEMENT = r"""
+extern "C" __global__ void statement(float* y, const float* x, float a, float b) {
+    __shared__ float s[512];
+    int t = threadIdx.x;
+    STORE
+    BODY
+}
+"""
+_FILL = "s[t] = x[t]; __syncthreads();"
+
+
+def differences(statements: Mapping[str, tuple[str, str]]) -> Table:
+    """Each statement in a kernel of its own: how often a PTX and a SASS instruction stand in the two programs.
+
+    ``statements``: C++ -> (start of a PTX opcode, SASS opcode). They see `t`, the thread; `y` and `x`, floats in
+    global memory; `s`, floats in shared memory; and the numbers `a` and `b`.
+    """
+    rows = []
+    for body, (ptx_start, sass_name) in statements.items():
+        fill = _FILL if "s[" in body else ""
+        kernel = RawKernel(STATEMENT.replace("STORE", fill).replace("BODY", body), "statement")
+        words = [_ptx_opcode(text) for _, _, text in ptx_lines(kernel)]
+        sass = [line.text for line in machine_lines(kernel)]
+        ptx = sum(word.startswith(ptx_start) for word in words)
+        found = [text for text in sass if opcode(text) == sass_name]
+        wide = f" of {max(map(width, found))} bytes" if found and width(found[0]) > 4 else ""
+        guarded = sum(text.startswith("@") for text in sass)
+        cells = (f"{ptx} {ptx_start}", f"{len(found)} {sass_name}{wide}", guarded, len(words), len(sass))
+        rows.append([Cell(body, code=True), *map(Cell, cells)])
+    header = ["statement", "in PTX", "in SASS", "SASS under a predicate", "PTX in all", "SASS in all"]
+    return Table(header, rows, {0, 1, 2}, "instructions in the programs, counted")
+
+
+def _ptx_opcode(text: str) -> str:
+    """`$L1: @%p1 bra $L2;` -> bra."""
+    words = text.rstrip(";").split()
+    return next(word for word in words if not word.endswith(":") and not word.startswith("@"))
+
+
+GELU_NOTES = {
+    "0f3D372713": "0.044715 v",
+    "0f3F4C422A": "times 0.79788456: this is u",
+    "0f4038AA3B": "2 log2(e): the next line makes e^(2|u|) of it",
+    "rcp.approx": "1 / (e^(2|u|) + 1)",
+    "0fC0000000": "for tanh|u| = 1 - 2 / (e^(2|u|) + 1)",
+    "0f41102CB4": "from there on tanh is 1 in 32 bits",
+    "copysign": "tanh(-u) = -tanh(u)",
+    "0f3C80F082": "for small u: u + u^3 * a polynomial in u^2",
+    "0f3F19999A": "which of the two? below 0.6 the polynomial",
+}
+

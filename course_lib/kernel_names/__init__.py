@@ -8,7 +8,7 @@ called unknown.
 from dataclasses import dataclass
 
 from ..report import Cell, Table
-from .cpp import demangle, explain_cpp, source_names
+from .cpp import demangle, explain_cpp, family, source_names
 from .frameworks import explain_framework
 from .gemm import explain_gemm
 from .parts import Part, unknown
@@ -75,10 +75,12 @@ def _short(text: str, most: int = 60) -> str:
 
 
 def _plain(plain: str, name: str) -> Explanation:
-    family, parts = _explained(plain)
+    found, parts = _explained(plain)
     if plain.endswith(_CUT) and parts:
         parts[-1] = Part(parts[-1].text, "cut off here", "unknown")
-    return Explanation(name, family, tuple(parts), plain if plain != name else "")
+    return Explanation(
+        name, found, tuple(part for part in parts if part.text), plain if plain != name else ""
+    )
 
 
 def _explained(plain: str) -> tuple[str, list[Part]]:
@@ -90,7 +92,7 @@ def _explained(plain: str) -> tuple[str, list[Part]]:
         inside = parameters.rstrip().removesuffix(")")
         return found[0], found[1] + ([Part(inside, "types of its parameters")] if bracket and inside else [])
     if "<" in plain or "::" in plain or plain.startswith("void ") or plain.endswith(")"):
-        return _cpp_family(plain), explain_cpp(plain, _nested)
+        return family(plain), explain_cpp(plain, _nested)
     return "unknown", [unknown(plain)] if plain else []
 
 
@@ -105,11 +107,3 @@ def _mangled(name: str) -> Explanation:
     parts = [Part("_Z", "a mangled C++ name; its end is missing or nothing here can demangle it")]
     parts += [Part(word, "an identifier in it", "inferred") for word in words]
     return Explanation(name, "C++ (mangled)", tuple(parts))
-
-
-def _cpp_family(plain: str) -> str:
-    families = {
-        "cutlass::": "CUTLASS", "at::native": "PyTorch", "flash": "FlashAttention", "cub::": "CUB",
-        "cublas": "cuBLAS", "gemv": "cuBLAS", "gemmSN": "cuBLAS", "splitKreduce": "cuBLAS", "cudnn": "cuDNN",
-    }  # fmt: skip
-    return next((family for mark, family in families.items() if mark in plain.split("<")[0]), "C++")

@@ -1,96 +1,19 @@
-"""C++ names: demangled where they are mangled, then cut at namespaces and template arguments.
-
-What the template arguments of PyTorch's and FlashAttention's kernels stand for is in their open sources:
-`aten/src/ATen/native/cuda` of pytorch/pytorch and `csrc/flash_attn/src` of Dao-AILab/flash-attention.
-"""
+"""C++ names: demangled where they are mangled, then cut at namespaces and template arguments."""
 
 import ctypes
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 
+from .cpp_words import KERNELS, NAMESPACES, PYTORCH
 from .parts import Part, unknown
 
 _LIBRARIES = ("libstdc++.so.6", "libc++.1.dylib", "libc++abi.dylib")
 # namespaces and the function, up to its template arguments or its parameters
 _HEAD = re.compile(r"(?:\(anonymous namespace\)|<unnamed>|::|[^<(:])+")
+_RESULT = re.compile(r"(void|std::enable_if<[^<>]*, void>::type)\s+")
+_VERSIONED = re.compile(r"(CUB|THRUST)_\d+_SM_[\d_]+(NS)?|cub_\w*|at_cuda_detail|\w+__5x_\w+")
 Nested = Callable[[str], "list[Part] | None"]  # explains a template argument that is a name of its own
-
-NAMESPACES = {
-    "at": "PyTorch's tensor library", "native": "", "c10": "PyTorch's core", "cutlass": "NVIDIA's CUTLASS",
-    "pytorch_flash": "FlashAttention 2, as PyTorch carries it", "flash": "FlashAttention",
-    "cub": "NVIDIA's CUB: sorts, scans, reductions", "thrust": "NVIDIA's Thrust", "cublasLt": "cuBLAS",
-    "cublas": "cuBLAS", "cudnn": "cuDNN", "vllm": "vLLM", "sglang": "SGLang", "tensorflow": "TensorFlow",
-    "gemvx": "cuBLAS: matrix times vector", "magma": "MAGMA", "cuda": "", "detail": "", "gemm": "", "kernel": "",
-}  # fmt: skip
-
-# kernel -> (what it does, what its first template arguments mean)
-KERNELS: dict[str, tuple[str, Sequence[str]]] = {
-    "vectorized_elementwise_kernel": (
-        "pointwise operation, wide loads and stores", ("elements in one load or store", "operation")),
-    "unrolled_elementwise_kernel": ("pointwise operation, several elements a thread, no wide loads", ("operation",)),
-    "elementwise_kernel": (
-        "pointwise operation on arrays with any strides", ("threads a block", "elements a thread", "operation")),
-    "elementwise_kernel_with_index": ("fills an array from its indices", ("index type", "operation")),
-    "index_elementwise_kernel": ("gather or scatter by index arrays", ("threads a block", "elements a thread")),
-    "reduce_kernel": (
-        "reduction (sum, max, ...)", ("most threads a block", "results a thread makes at once", "operation")),
-    "cunn_SoftMaxForward": (
-        "softmax of long rows, a block a row",
-        ("elements in one load", "input type", "accumulator type", "output type", "epilogue")),
-    "cunn_SoftMaxForwardSmem": (
-        "softmax of long rows, a block a row, kept in shared memory",
-        ("elements in one load", "input type", "accumulator type", "output type", "epilogue")),
-    "cunn_SoftMaxForwardGmem": (
-        "softmax of long rows, a block a row, read again from global memory",
-        ("elements in one load", "input type", "accumulator type", "output type", "epilogue")),
-    "cunn_SoftMaxBackward": ("gradient of softmax, a block a row", ("elements in one load",)),
-    "softmax_warp_forward": (
-        "softmax of short rows, a warp a row",
-        ("input type", "output type", "accumulator type", "log2 of the row's length", "log-softmax?", "masked?")),
-    "softmax_warp_backward": (
-        "gradient of softmax of short rows",
-        ("input type", "output type", "accumulator type", "log2 of the row's length", "log-softmax?", "masked?")),
-    "vectorized_layer_norm_kernel": ("LayerNorm, a block a row, wide loads", ("type", "accumulator type")),
-    "batch_norm_transform_input_kernel": ("batch norm with known mean and variance", ("input type",)),
-    "CatArrayBatchedCopy": ("concatenation", ()),
-    "CatArrayBatchedCopy_vectorized": ("concatenation, wide loads", ()),
-    "CatArrayBatchedCopy_aligned16_contig": ("concatenation, 16-byte loads", ()),
-    "indexSelectSmallIndex": ("rows by a short list of indices", ("type",)),
-    "indexSelectLargeIndex": ("rows by a long list of indices", ("type",)),
-    "distribution_elementwise_grid_stride_kernel": ("random numbers", ("type", "numbers drawn at a time")),
-    "multi_tensor_apply_kernel": ("one operation on a list of arrays (optimizers)", ()),
-    "flash_fwd_kernel": (
-        "attention, forward", ("shapes", "dropout?", "causal?", "window?", "ALiBi?", "whole tiles?", "whole heads?")),
-    "flash_fwd_splitkv_kernel": ("attention, forward, keys shared out over blocks", ("shapes", "causal?", "window?")),
-    "flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel": ("attention, backward", ("shapes", "dropout?", "causal?")),
-    "Flash_fwd_kernel_traits": (
-        "shapes", ("head size", "queries a block", "keys at a time", "warps", "Q kept in registers?")),
-    "Kernel": ("a kernel of CUTLASS", ("which",)),
-    "Kernel2": ("a kernel of CUTLASS", ("which",)),
-    "device_kernel": ("a kernel of CUTLASS 3", ("which",)),
-    "splitKreduce_kernel": ("adds up what several blocks made of one tile", ("threads along N", "threads along M")),
-    "gemv2T_kernel_val": ("matrix times vector, matrix transposed", ()),
-    "gemv2T_kernel": ("matrix times vector, matrix transposed", ()),
-    "gemv2N_kernel": ("matrix times vector", ()),
-    "gemvNSP_kernel": ("matrix times vector", ()),
-    "gemmSN_NN_kernel": ("product with a narrow matrix, nothing transposed", ()),
-    "gemmSN_TN_kernel": ("product with a narrow matrix, A transposed", ()),
-    "gemmk1_kernel": ("product with K = 1", ()),
-    "dot_kernel": ("inner product of two vectors, by blocks", ()),
-    "reduce_1Block_kernel": ("adds up what the blocks of an inner product left", ()),
-    "DeviceReduceKernel": ("reduction by blocks", ()),
-    "DeviceReduceSingleTileKernel": ("last step of a reduction", ()),
-    "DeviceScanKernel": ("running sum", ()),
-    "DeviceRadixSortOnesweepKernel": ("radix sort, one digit", ()),
-    "DeviceRadixSortHistogramKernel": ("radix sort, counts the digits", ()),
-    "DeviceSegmentedRadixSortKernel": ("radix sort of many rows", ()),
-    "FillFunctor": ("fills with one value", ("type",)),
-    "CUDAFunctor_add": ("adds", ("type",)),
-    "CUDAFunctorOnSelf_add": ("adds a number", ("type",)),
-    "BUnaryFunctor": ("a pair operation, one side a number", ()),
-    "BinaryFunctor": ("a pair operation", ()),
-}  # fmt: skip
 
 
 @lru_cache(maxsize=1)
@@ -146,9 +69,10 @@ def split_arguments(text: str) -> list[str]:
 def explain_cpp(name: str, nested: Nested) -> list[Part]:
     """Parts of a C++ kernel name such as `void at::native::reduce_kernel<512, 1, ...>(...)`."""
     found: list[Part] = []
-    if name.startswith("void "):
-        found.append(Part("void", "returns nothing, as every kernel does"))
-        name = name[5:]
+    result = _RESULT.match(name)
+    if result:
+        found.append(Part(result[1], "returns nothing, as every kernel does"))
+        name = name[result.end() :]
     head = _HEAD.match(name)
     qualified = head.group() if head else ""
     rest = name[len(qualified) :]
@@ -168,17 +92,38 @@ def _qualified(head: str) -> list[Part]:
         plain = space.strip()
         if plain in ("(anonymous namespace)", "<unnamed>"):
             found.append(Part(plain, "private to its source file"))
+        elif plain in NAMESPACES:
+            found.append(Part(plain, NAMESPACES[plain] or "namespace"))
+        elif _VERSIONED.fullmatch(plain):
+            found.append(Part(plain, "a copy of the library: its version, its owner or its architectures"))
         elif plain:
-            found.append(Part(plain, NAMESPACES[plain] or "namespace") if plain in NAMESPACES else unknown(plain))
+            found.append(unknown(plain))
     known = KERNELS.get(function)
     return [*found, Part(function, known[0]) if known else Part(function, "name of the function", "unknown")]
+
+
+def family(plain: str) -> str:
+    """The library a C++ name belongs to, or "C++"."""
+    head = _HEAD.match(_RESULT.sub("", plain, count=1))
+    words = (head.group() if head else "").strip().split("::")
+    marks = {
+        "cutlass": "CUTLASS", "pytorch_flash": "FlashAttention", "flash": "FlashAttention", "cub": "CUB",
+        "cublasLt": "cuBLAS", "cublas": "cuBLAS", "gemvx": "cuBLAS", "cudnn": "cuDNN", "at": "PyTorch",
+    }  # fmt: skip
+    for mark, name in marks.items():
+        if mark in words:
+            return name
+    starts = {"flash_": "FlashAttention", "gemv": "cuBLAS", "gemmSN": "cuBLAS", "gemmk1": "cuBLAS",
+              "splitKreduce": "cuBLAS"}  # fmt: skip
+    by_start = (name for start, name in starts.items() if words[-1].startswith(start))
+    return next(by_start, "PyTorch" if words[-1] in PYTORCH else "cuDNN" if "__5x_cudnn" in plain else "C++")
 
 
 def _arguments(function: str, inside: str, nested: Nested) -> list[Part]:
     found: list[Part] = []
     meanings = KERNELS.get(function, ("", ()))[1]
     for number, text in enumerate(split_arguments(inside)):
-        inner = nested(text)
+        inner = nested(text) or _known_template(text, nested)
         if inner:
             found += inner
         elif number < len(meanings):
@@ -186,6 +131,14 @@ def _arguments(function: str, inside: str, nested: Nested) -> list[Part]:
         else:
             found.append(Part(text, f"template argument {number + 1}", "unknown"))
     return found
+
+
+def _known_template(text: str, nested: Nested) -> list[Part]:
+    """An argument that is itself a template with known arguments, such as Flash_fwd_kernel_traits<64, ...>."""
+    head, bracket, rest = text.partition("<")
+    if not bracket or not KERNELS.get(head, ("", ()))[1]:
+        return []
+    return [Part(head, KERNELS[head][0]), *_arguments(head, _until_closed(rest)[0], nested)]
 
 
 def _short(text: str) -> str:

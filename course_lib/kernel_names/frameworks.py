@@ -6,7 +6,6 @@ pytorch/pytorch. cuDNN's attention is not documented.
 """
 
 import re
-from collections.abc import Iterator
 
 from .parts import Part, Rule, guessed, rule, scan, unknown
 from .words import ARCHITECTURE, TYPE, type_part
@@ -96,7 +95,9 @@ CUDNN_SDPA: list[Rule] = [
     guessed(r"fprop", "forward"),
     guessed(r"bprop", "backward"),
     guessed(r"(wgmma|wmma|tcgen05|mma)", "tensor cores through {1}"),
-    guessed(f"({TYPE})", lambda m: [type_part(m[1], "16- or 8-bit inputs (said of bfloat16 too)", "inferred")]),
+    guessed(
+        f"({TYPE})", lambda m: [type_part(m[1], "16- or 8-bit inputs (said of bfloat16 too)", "inferred")]
+    ),
     guessed(r"knob_(\d+)", "setting {1} of the generator"),
     guessed(r"(\d+)x(\d+)x(\d+)(?=_\d+x)", "block tile: {1} queries, {2} keys, heads of {3}"),
     guessed(r"(\d+)x(\d+)x(\d+)", "clusters or warp groups: {1} x {2} x {3}"),
@@ -116,5 +117,3 @@ def explain_framework(name: str) -> tuple[str, list[Part]] | None:
     if name.startswith("cudnn_generated"):
         return "cuDNN attention", scan(name, CUDNN_SDPA)
     return None
-
-

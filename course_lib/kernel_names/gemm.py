@@ -169,6 +169,12 @@ def _cutlass_core(match: re.Match) -> Iterable[Part]:
     yield Part(what, _OPERATION[what])
 
 
+def _tile_and_stages(match: re.Match) -> Iterable[Part]:
+    m, n, k, stages = match.groups()
+    yield Part(f"{m}x{n}", f"block tile: {m} x {n} elements of C")
+    yield Part(f"{k}x{stages}", f"K in steps of {k}, {stages} stage(s) in shared memory")
+
+
 CUTLASS2: list[Rule] = [
     rule(r"cutlass", "NVIDIA's open library CUTLASS, version 2 style"),
     rule(r"(\d\d)(?=_)", lambda m: [Part(m[1], f"for compute capability {m[1][0]}.{m[1][1]} and up")]),
@@ -179,8 +185,8 @@ CUTLASS2: list[Rule] = [
     rule(rf"({TYPE})(?=_[sdczhi]\d*\w*?({_OPERATIONS}))", lambda m: [type_part(m[1], "C and D")]),
     rule(rf"({TYPE})", lambda m: [type_part(m[1], "A and B")]),
     rule(r"(optimized|analytic|few_channels|fixed_channels)", "how the convolution finds its inputs: {1}"),
-    rule(r"(\d+)x(\d+)(?=_\d+x\d+)", "block tile: {1} x {2} elements of C"),
-    rule(r"(\d+)x(\d+)", "K in steps of {1}, {2} stages in shared memory"),
+    rule(r"(\d+)x(\d+)_(\d+)x(\d+)", _tile_and_stages),
+    rule(r"(\d+)x(\d+)", "block tile: {1} x {2} elements of C"),
     ACTIVATION,
     LAYOUT,
     TENSOR_LAYOUTS,

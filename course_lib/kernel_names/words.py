@@ -37,7 +37,7 @@ ARCHITECTURE = rule(r"sm_?(\d+)a?", lambda m: [Part(m.group(), f"for compute cap
 GENERATION_RULE = rule(
     f"({GENERATION})", lambda m: [Part(m[1], f"made for {m[1].title()} GPUs (CC {GENERATIONS[m[1]]})")]
 )
-ALIGN = rule(r"align(\d+)", "loads of up to {1} elements: pointers and row lengths must be multiples of that")
+ALIGN = rule(r"align(\d+)", "loads of at most {1} element(s); pointers and row lengths must be multiples of it")
 VERSION = guessed(r"v(\d+)", "version {1} of this kernel")
 ACTIVATION = rule(r"(relu|gelu|bias|silu|sigmoid|tanh)", "the epilogue applies {1} to the result")
 
