@@ -20,7 +20,7 @@ DISTURBANCE = 1.6
 
 
 class NotReadyError(RuntimeError):
-    """An event was asked for its time before the GPU had reached it."""
+    """An event was asked for its time before the GPU had reached it, as in the issue cupy/cupy#5678."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def _draw_runs(axes: Axes, ms: np.ndarray) -> None:
     top = 2.5 * np.sort(change)[-3]
     axes.axhspan(low, high, color=SKY, alpha=0.45, linewidth=0, label="half of the runs")
     axes.axhline(0, color=INK, linewidth=1)
-    near = change < top
+    near = change < 0.75 * top
     label = f"recorded, {DEFAULT}"
     axes.plot(run[near], change[near], color=BLUE, label=label, **EVIDENCE["recorded"])
     for place, (number, value) in enumerate(zip(run[~near], change[~near], strict=True)):

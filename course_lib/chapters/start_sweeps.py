@@ -126,7 +126,7 @@ def by_events(cp: Any, n: int) -> Callable[[], float]:
 
 
 def unsynchronised(cp: Any, n: int) -> Callable[[], float]:
-    """Wrong: the clock stops when the launch returns, not when the kernel ends."""
+    """Wrong: the clock stops when the launch returns, not when the kernel ends (cupy/cupy#7185)."""
     launch = launcher(cp, n)
 
     def read() -> float:

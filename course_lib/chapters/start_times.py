@@ -195,7 +195,8 @@ def every_words() -> str:
 
 def zeros_table() -> Table:
     """The same work on zeros and on values without a pattern."""
-    table, now = recording("start_zeros"), measured("start_zeros")
+    table = recording("start_zeros")
+    now = [row for work in ("one sum", "one product") for row in measured("start_zeros", work=work)]
     header = ["work"]
     for source, where in ((table, f"recorded ms, {DEFAULT}"), (now, f"measured ms, {device().name}")):
         header += [f"zeros, {where}", "random", "random / zeros"] if source else []
@@ -206,8 +207,8 @@ def zeros_table() -> Table:
         if table is not None:
             cells += _against(*(table.where(work=work, data=data).ms[0] for data in ("zeros", "random")))
         if now:
-            found = {row["data"]: row["median_ms"] for row in now if row["work"] == work}
-            cells += _against(found["zeros"], found["random"])
+            found = [row["median_ms"] for row in now if row["work"] == work]  # zeros, then random
+            cells += _against(*found) if found else ["", "", ""]
         rows.append([Cell(text) for text in cells])
     caption = table.caption if table is not None else NOT_RECORDED.format("start_zeros")
     return Table(header, rows, {0}, caption)
