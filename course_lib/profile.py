@@ -15,11 +15,10 @@ from .emulator import RawKernel, errors
 from .emulator.merged import may_merge, sass_widths
 from .emulator.program import Program
 from .emulator.run import Launch, launch
-from .emulator.undefined import is_undefined, mark_undefined
 from .metrics import metrics
 from .source_lines import Line, source_lines
 
-__all__ = ["Line", "Profile", "as_emulated", "copied_arguments", "profile"]
+__all__ = ["Line", "Profile", "as_emulated", "on_host", "profile"]
 
 
 class Profile(Mapping[str, float]):
@@ -99,19 +98,20 @@ def profile(
     *,
     seed: int | None = None,
 ) -> Profile:
-    """Count one launch of `kernel` (a RawKernel of the emulator or of CuPy); `args` are not changed.
+    """Count one launch of `kernel` (a RawKernel of the emulator or of CuPy).
+
+    The launch works on copies: neither `args` nor the `__device__` variables of the module are changed.
 
     `seed` shuffles the order in which blocks run; counts and findings of a correct kernel do not change.
     Raises what a launch raises: LaunchError, ArgumentError, MemoryAccessError, StepBudgetError, ...
     """
     emulated = as_emulated(kernel)
-    copies = copied_arguments(args)
-    grid3, block3, parameters, dynamic = emulated.prepare(grid, block, copies, shared_mem)
+    grid3, block3, parameters, dynamic = emulated.prepare(grid, block, on_host(args), shared_mem)
     program = emulated.program
     launched = launch(
         program, grid3, block3, parameters, dynamic, observe=_widths(emulated, program), seed=seed,
         names=emulated.parameter_names, cooperative=emulated.enable_cooperative_groups,
-        step_budget=emulated.step_budget,
+        step_budget=emulated.step_budget, scratch=True,
     )  # fmt: skip
     return Profile(emulated, launched, block3, dynamic)
 
@@ -141,33 +141,16 @@ def _widths(kernel: RawKernel, program: Program) -> dict[int, int]:
         return {}
 
 
-def copied_arguments(args: Sequence[Any]) -> tuple:
-    """Arguments with every array's memory copied once, so that views still overlap as before."""
+def on_host(args: Sequence[Any]) -> Sequence[Any]:
+    """Arguments with the memory of every CuPy array copied to the host once: views overlap as before."""
     if not isinstance(args, list | tuple):
         return args
     owners: dict[int, np.ndarray] = {}
-    return tuple(_copied(arg, owners) for arg in args)
+    return tuple(_from_gpu(arg, owners) if _on_gpu(arg) else arg for arg in args)
 
 
-def _copied(value: Any, owners: dict[int, np.ndarray]) -> Any:
-    if hasattr(value, "get") and hasattr(value, "__cuda_array_interface__"):
-        return _from_gpu(value, owners)
-    if not isinstance(value, np.ndarray) or value.ndim == 0:
-        return value
-    owner = value
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    if not owner.flags.forc or not owner.size:
-        return value.copy()
-    low = owner.__array_interface__["data"][0]
-    if low not in owners:
-        owners[low] = owner.view(np.ndarray).ravel(order="K").view(np.uint8).copy()
-        if is_undefined(owner):
-            mark_undefined(owners[low])
-    offset = value.__array_interface__["data"][0] - low
-    copy = np.ndarray(value.shape, value.dtype, owners[low], offset, value.strides)
-    copy.flags.writeable = value.flags.writeable
-    return copy
+def _on_gpu(value: Any) -> bool:
+    return hasattr(value, "get") and hasattr(value, "__cuda_array_interface__")
 
 
 def _from_gpu(value: Any, owners: dict[int, np.ndarray]) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .emulator.run import launch
 from .emulator.trace import Trace
-from .profile import as_emulated, copied_arguments
+from .profile import as_emulated, on_host
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ def timeline(
     `kernel`: a RawKernel of the emulator or of CuPy. `args` are not changed. Raises what a launch raises.
     """
     emulated = as_emulated(kernel)
-    grid3, block3, parameters, dynamic = emulated.prepare(grid, block, copied_arguments(args), shared_mem)
+    grid3, block3, parameters, dynamic = emulated.prepare(grid, block, on_host(args), shared_mem)
     trace, program = Trace(*warp), emulated.program
     names = emulated.parameter_names
-    launch(program, grid3, block3, parameters, dynamic, observe={}, names=names, trace=trace)
+    launch(program, grid3, block3, parameters, dynamic, observe={}, names=names, trace=trace, scratch=True)
     steps: list[Step] = []
     for pc, active in trace.steps:
         for instruction in program.blocks[pc].instructions:

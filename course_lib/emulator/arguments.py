@@ -42,6 +42,8 @@ class _Slot:
         self.const = source.const if source else True
         self.ctype = source.ctype if source else of_ptx(ptx.ptx_type, ptx.size)
         self.element = element_type(source.base if source else self.ctype)
+        if self.ctype.count("*") > 1:  # an array of addresses
+            self.element = element_type("size_t")
         if source and not source.pointer and self.element is None:  # a typedef: the PTX knows its kind
             self.element = element_type(of_ptx(ptx.ptx_type, ptx.size))
         self.name = f"{self.ctype} {source.name}".strip() if source else f"{index + 1} ({self.ctype})"

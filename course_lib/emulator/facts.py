@@ -11,11 +11,14 @@ _STRONG = {"relaxed", "acquire", "release", "acq_rel"}
 _FAMILIES = ("ld", "ldu", "st", "atom", "red")
 _INSIDE = {"shared", "local", "const"}
 _UNKNOWN = "?"
+Origins = dict[str, set[str]]
 
 
 @dataclass(frozen=True)
 class Facts:
     """`stored`: parameters and variables the kernel may store through (None: cannot tell).
+
+    `kept`: those whose address it may store in memory, where a later launch finds it (None: cannot tell).
 
     `global_grain`: smallest width, in bytes, at which it touches global memory, at most 4. `fenced`: it
     has fences of the GPU's scope together with atomic operations, volatile or ordered accesses to global
@@ -25,6 +28,7 @@ class Facts:
     """
 
     stored: frozenset[str] | None
+    kept: frozenset[str] | None
     global_grain: int
     fenced: bool
     signals: bool
@@ -47,18 +51,22 @@ def facts_of(instructions: Sequence[Instruction]) -> Facts:
     signals = {site for site in memory if parts[site][0] in ("atom", "red")} | volatile | ordered
     grain = min([4, *(SIZES.get(parts[site][-1], 4) for site in outside)])
     fenced = fences and not signals.isdisjoint(outside)
-    return Facts(stored_names(instructions), grain, fenced, bool(signals), volatile, ordered, releases)
+    origins = None if _calls(instructions) else _origins(instructions)
+    stored, kept = stored_names(instructions, origins), kept_names(instructions, origins)
+    return Facts(stored, kept, grain, fenced, bool(signals), volatile, ordered, releases)
 
 
-def stored_names(instructions: Sequence[Instruction]) -> frozenset[str] | None:
-    """Names of the parameters and variables whose memory the instructions may change; None: any.
+def _calls(instructions: Sequence[Instruction]) -> bool:
+    return any(instruction.opcode.startswith("call") for instruction in instructions)
 
-    Follows pointers through registers, whatever the order of the instructions. A pointer that was
-    itself loaded from memory, or passed to a function, could point anywhere.
+
+def _origins(instructions: Sequence[Instruction]) -> Origins:
+    """For each register, the parameters and variables that its value may come from.
+
+    Follows registers, whatever the order of the instructions. A pointer that was itself loaded from memory
+    could point anywhere: it is _UNKNOWN.
     """
-    if any(instruction.opcode.startswith("call") for instruction in instructions):
-        return None
-    origins: dict[str, set[str]] = {}
+    origins: Origins = {}
     changed = True
     while changed:
         changed = False
@@ -72,6 +80,16 @@ def stored_names(instructions: Sequence[Instruction]) -> frozenset[str] | None:
                 if not found <= known:
                     known |= found
                     changed = True
+    return origins
+
+
+def stored_names(instructions: Sequence[Instruction], origins: Origins | None) -> frozenset[str] | None:
+    """Names of the parameters and variables whose memory the instructions may change; None: any.
+
+    `origins` are those of the registers; None where functions are called, which may store anywhere.
+    """
+    if origins is None:
+        return None
     stored: set[str] = set()
     for instruction in instructions:
         place = _changed_place(instruction)
@@ -81,6 +99,27 @@ def stored_names(instructions: Sequence[Instruction]) -> frozenset[str] | None:
                 return None
             stored |= names
     return frozenset(stored)
+
+
+def kept_names(instructions: Sequence[Instruction], origins: Origins | None) -> frozenset[str] | None:
+    """Names of the parameters and variables whose address the instructions may store; None: any.
+
+    Arguments as those of `stored_names`. Local and shared memory count too: a pointer may go on from there.
+    """
+    stores = [one for one in instructions if _stores_pointer(one.opcode.split("."))]
+    if not stores or origins is None:
+        return None if stores else frozenset()
+    kept: set[str] = set()
+    for store in stores:
+        for operand in store.operands:
+            if not isinstance(operand, Mem):
+                kept |= _names(operand, origins)
+    return frozenset(kept)
+
+
+def _stores_pointer(words: list[str]) -> bool:
+    """Whether an instruction stores integers of 8 bytes; the parameters of a function are its own."""
+    return words[0] in ("st", "red", "atom") and "param" not in words and words[-1] in ("b64", "u64", "s64")
 
 
 def _changed_place(instruction: Instruction) -> Mem | None:
@@ -103,7 +142,7 @@ def _targets(instruction: Instruction) -> list[str]:
     return [item.name for item in items if isinstance(item, Reg)]
 
 
-def _sources(instruction: Instruction, origins: dict[str, set[str]]) -> set[str]:
+def _sources(instruction: Instruction, origins: Origins) -> set[str]:
     family, *parts = instruction.opcode.split(".")
     if family in ("ld", "ldu", "atom") and "param" not in parts:
         return {_UNKNOWN} if SIZES.get(parts[-1], 0) == 8 and parts[-1] != "f64" else set()
@@ -113,7 +152,7 @@ def _sources(instruction: Instruction, origins: dict[str, set[str]]) -> set[str]
     return found
 
 
-def _names(operand: object, origins: dict[str, set[str]]) -> set[str]:
+def _names(operand: object, origins: Origins) -> set[str]:
     if isinstance(operand, Reg):
         return origins.get(operand.name, set())
     if isinstance(operand, Sym):

@@ -9,11 +9,12 @@ Shared and local addresses are offsets; adding a window's base makes them generi
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from .errors import ArgumentError
+from .kept import keep, kept
 
 GLOBAL_START = 0x7F00_0000_0000
 STATIC_START = 0x7E80_0000_0000
@@ -22,6 +23,7 @@ GUARD = 1 << 16
 SHARED_WINDOW = 0x7E00_0000_0000
 LOCAL_WINDOW = 0x7D00_0000_0000
 WINDOW_SIZE = 1 << 32
+EARLIER = "an array of an earlier launch"
 POISON = 0x7FFF7FFF  # a NaN as f16, bf16, f32 and f64, and a conspicuous integer
 
 
@@ -44,6 +46,10 @@ class Region:
         """First address behind the region."""
         return self.start + len(self.buffer)
 
+    def copied(self) -> Region:
+        """The same addresses over a copy of the buffer."""
+        return replace(self, buffer=self.buffer.copy(), views={})
+
     def view(self, dtype: np.dtype) -> np.ndarray:
         """The whole buffer as elements of `dtype` (a ragged tail is left out)."""
         found = self.views.get(dtype)
@@ -54,9 +60,13 @@ class Region:
 
 
 class GlobalMemory:
-    """All regions of one launch, in ascending address order."""
+    """All regions of one launch, in ascending address order.
 
-    def __init__(self) -> None:
+    With `scratch` they are over copies, so that the launch changes nothing outside.
+    """
+
+    def __init__(self, scratch: bool = False) -> None:
+        self.scratch = scratch
         self.regions: list[Region] = []
         self.starts: list[int] = []
         self._owners: dict[int, Region] = {}
@@ -73,18 +83,39 @@ class GlobalMemory:
 
     def add_variables(self, regions: list[Region]) -> None:
         """Map the variables of a module at their own addresses; in ascending order, before any array."""
-        self.regions += regions
+        self.regions += [one.copied() if self.scratch and one.writable else one for one in regions]
         self.starts += [region.start for region in regions]
+
+    def add_kept(self) -> list[tuple[Region, np.ndarray]]:
+        """Map the arrays that keep their addresses, before all others; returns them with their owners."""
+        found = []
+        for address, owner in kept():
+            self._next = address
+            found.append((self._add_owner(EARLIER, owner), owner))
+        return found
 
     def add_array(self, name: str, array: np.ndarray) -> int:
         """Map the memory that owns `array` (once) and return the address of its first element."""
         owner = owner_of(array)
-        low, high = np.lib.array_utils.byte_bounds(owner) if owner.size else (owner.ctypes.data,) * 2
+        low, high = _bounds(owner)
         region = self._owners.get(low)
         if region is None or len(region.buffer) < high - low:
-            region = self.add(name, _bytes_of(owner), owner.flags.writeable)
-            self._owners[low] = region
+            region = self._add_owner(name, owner)
+        elif region.name == EARLIER:
+            region.name = name
         return region.start + array.__array_interface__["data"][0] - low
+
+    def _add_owner(self, name: str, owner: np.ndarray) -> Region:
+        content = _bytes_of(owner)
+        region = self.add(name, content.copy() if self.scratch else content, owner.flags.writeable)
+        self._owners[_bounds(owner)[0]] = region
+        return region
+
+    def keep(self, array: np.ndarray) -> None:
+        """The memory that owns `array`, which is mapped, keeps its address in later launches."""
+        owner = owner_of(array)
+        if not self.scratch:
+            keep(owner, self._owners[_bounds(owner)[0]].start)
 
     def parameters(self, values: bytes) -> int:
         """Map the kernel's parameters, for kernels that take the address of one; returns their address."""
@@ -133,6 +164,11 @@ def owner_of(array: np.ndarray) -> np.ndarray:
         if not isinstance(base, np.ndarray):
             return array
         array = base
+
+
+def _bounds(owner: np.ndarray) -> tuple[int, int]:
+    """First byte of the host's memory, and the one behind the last."""
+    return np.lib.array_utils.byte_bounds(owner) if owner.size else (owner.ctypes.data,) * 2
 
 
 def _bytes_of(owner: np.ndarray) -> np.ndarray:

@@ -38,15 +38,15 @@ class Launch:
 
     def __init__(
         self, program: Program, geometry: Geometry, parameters: list, shared_mem: int, names: list[str],
-        widths: dict[int, int] | None, step_budget: int, cooperative: bool,
+        widths: dict[int, int] | None, step_budget: int, cooperative: bool, scratch: bool,
     ) -> None:  # fmt: skip
         self.program = program
         self.geometry = geometry
         self.shared_size = program.static_shared + shared_mem
-        self.memory = GlobalMemory()
+        self.memory = GlobalMemory(scratch)
         self.symbols = program.map_variables(self.memory)
         self.arrays: dict[str, int] = {}
-        self.undefined: set[int] = set()
+        self.undefined = {r.start for r, owner in self.memory.add_kept() if is_undefined(owner)}
         self.values = self._pack(parameters, names)
         self._cache: dict[tuple[int, str], np.generic] = {}
         self.printed, self.print_cut = 0, False
@@ -59,7 +59,7 @@ class Launch:
 
     def _pack(self, parameters: list, names: list[str]) -> bytes:
         """The parameter block; maps arrays, and notes where those of unwritten memory begin."""
-        declared = self.program.parameters
+        declared, kept = self.program.parameters, self.program.facts.kept
         end = declared[-1].offset + declared[-1].size if declared else 0
         packed = bytearray(end)
         names = names or [parameter.name for parameter in declared]
@@ -71,6 +71,8 @@ class Launch:
                     self.arrays[parameter.name] = region.start
                     if is_undefined(value):
                         self.undefined.add(region.start)
+                    if kept is None or parameter.name in kept:
+                        self.memory.keep(value)
                 value = address.to_bytes(8, "little")
             packed[parameter.offset : parameter.offset + parameter.size] = value
         return bytes(packed)
@@ -94,7 +96,7 @@ def launch(
     program: Program, grid: tuple[int, int, int], block: tuple[int, int, int], parameters: list,
     shared_mem: int = 0, *, observe: dict[int, int] | None = None, step_budget: int | None = None,
     seed: int | None = None, names: list[str] | None = None, cooperative: bool = False,
-    trace: Trace | None = None,
+    trace: Trace | None = None, scratch: bool = False,
 ) -> Launch:  # fmt: skip
     """Run a kernel to its end.
 
@@ -104,7 +106,8 @@ def launch(
     `merged.sass_widths`, empty where every access is counted as the PTX has it. `seed` shuffles the order
     of blocks; `names` are the parameters' names for messages; `cooperative` allows a barrier of the grid.
     `step_budget`: how many steps blocks that run together may take; one is an instruction for 2,048 threads.
-    `trace` is filled with the path of one warp, where counters are on.
+    `trace` is filled with the path of one warp, where counters are on. With `scratch` the launch changes no
+    array and no variable: it works on copies.
 
     Raises MemoryAccessError, DeadlockError, StepBudgetError, and LaunchError above 2^29 threads.
     """
@@ -116,7 +119,7 @@ def launch(
         )
     running = Launch(
         program, geometry, parameters, shared_mem, names or [], observe,
-        step_budget or STEP_BUDGET, cooperative,
+        step_budget or STEP_BUDGET, cooperative, scratch,
     )  # fmt: skip
     if running.tally is not None:
         running.tally.trace = trace

@@ -277,6 +277,12 @@ def test_warning_points_at_the_caller():
     assert caught[0].filename == __file__
 
 
+def test_a_pointer_to_pointers_takes_an_array_of_addresses():
+    assert pack_one(np.zeros(2, np.uint64), "float**").dtype == np.uint64
+    with pytest.warns(ArgumentWarning, match=r"reads as float\*; pass x.astype\(cp.uint64\)"):
+        pack_one(np.zeros(2, np.float32), "float**")
+
+
 def test_a_warning_in_a_notebook_names_no_temporary_file():
     """The kernel of JupyterLab compiles a cell under a name that holds its process number."""
     cell = "\n\nwarn('text')"

@@ -5,7 +5,7 @@ import pytest
 
 from course_lib import standin as cp
 from course_lib.emulator import global_races
-from course_lib.emulator.facts import stored_names
+from course_lib.emulator.facts import facts_of
 from course_lib.emulator.undefined import make_undefined
 from course_lib.profile import profile
 
@@ -184,12 +184,12 @@ def test_a_barrier_of_the_grid() -> None:
 def test_arrays_the_kernel_may_store_to(body: str, stored: set[int]) -> None:
     program = kernel(f"int t = threadIdx.x; {body}", "int *x, int *y").program
     names = [parameter.name for parameter in program.parameters]
-    assert stored_names(program.instructions) == {names[k] for k in stored}
+    assert facts_of(program.instructions).stored == {names[k] for k in stored}
 
 
 def test_a_pointer_from_memory_may_point_anywhere() -> None:
     program = kernel("t[0][threadIdx.x] = 1;", "int **t").program
-    assert stored_names(program.instructions) is None
+    assert facts_of(program.instructions).stored is None
 
 
 def test_stores_of_device_functions_are_watched() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course_lib.profile import copied_arguments
+from course_lib.profile import on_host
 
 
 class GpuArray:
@@ -25,7 +25,7 @@ def start(array: np.ndarray) -> int:
 def test_a_slice_of_a_cupy_array_keeps_its_offset():
     whole = GpuArray(np.arange(8, dtype=np.float32))
     part = GpuArray(whole.array[1:5], whole)
-    copy, other = copied_arguments((part, whole))
+    copy, other = on_host((part, whole))
     assert start(copy) - start(other) == 4
     np.testing.assert_array_equal(copy, [1, 2, 3, 4])
     copy[0] = 9
@@ -35,13 +35,13 @@ def test_a_slice_of_a_cupy_array_keeps_its_offset():
 
 def test_a_transposed_cupy_array_keeps_its_memory_order():
     whole = GpuArray(np.arange(4.0).reshape(2, 2))
-    (copy,) = copied_arguments((GpuArray(whole.array.T, whole),))
+    (copy,) = on_host((GpuArray(whole.array.T, whole),))
     assert copy.strides == (8, 16)
     np.testing.assert_array_equal(copy, [[0, 2], [1, 3]])
 
 
 def test_an_array_stored_by_columns_and_an_empty_one():
-    by_columns, empty = copied_arguments(
+    by_columns, empty = on_host(
         (GpuArray(np.asfortranarray([[1, 2], [3, 4]])), GpuArray(np.zeros(0)))
     )
     np.testing.assert_array_equal(by_columns.ravel(order="K"), [1, 3, 2, 4])
