@@ -73,6 +73,8 @@ class MemoryAccess:
             first = (int(address) + offset) % (1 << (8 * address.dtype.itemsize))
         if first + span + size > limit or (bits | first) & (size - 1):
             fault(self, address, offset, size, site, "local" if local else "shared")
+        if local:
+            self.chunk.local.touch(first, first + span + size)
         rows = self._rows(row >> shift, local)
         if base is None:
             return first >> shift, rows
@@ -85,7 +87,7 @@ class MemoryAccess:
     def _extent(self, local: bool) -> tuple[int, int]:
         """(bytes that may be accessed, bytes of a row) of local or shared memory."""
         chunk = self.chunk
-        return (chunk.local_size, chunk.local_row) if local else (chunk.shared_size, chunk.shared_row)
+        return (chunk.local_size, chunk.local.row) if local else (chunk.shared_size, chunk.shared_row)
 
     def _rows(self, stride: int, per_lane: bool) -> np.ndarray | int:
         """Start of each lane's block (or, for local memory, lane) in units of which a row has `stride`."""
@@ -112,7 +114,7 @@ class MemoryAccess:
             space, address = resolve(address)
         if space in ("shared", "local"):
             first, indices = self._window(address, offset, dtype, count, site, space == "local")
-            memory = self.chunk.local_memory if space == "local" else self.chunk.shared_memory
+            memory = self.chunk.local.memory if space == "local" else self.chunk.shared_memory
             return Place(space, address, memory.view(dtype), first, indices, None)
         region, first, indices = self._global(address, offset, dtype, count, site)
         return Place(space, address, region.view(dtype), first, indices, region)

@@ -58,9 +58,8 @@ class Chunk:
         threads = self.geometry.threads
         self.shared_size, self.shared_row = launch.shared_size, -(-launch.shared_size // 16) * 16
         self.local_size = self.program.local_size
-        self.local_row = -(-self.local_size // 16) * 16
         self.shared_memory = poisoned((blocks * self.shared_row,))
-        self.local_memory = poisoned((blocks * threads * self.local_row,))
+        self.local = launch.take_local(blocks * threads, -(-self.local_size // 16) * 16)
         self.observer = Observer(self) if launch.tally is not None else None
         lanes = LaneSet(self.geometry, np.arange(first_block, first_block + blocks), np.arange(threads), True)
         self.ready = [Fragment(self, lanes, list(self.program.initial_registers), self.program.entry_block)]

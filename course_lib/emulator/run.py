@@ -17,6 +17,7 @@ from .errors import LaunchError
 from .global_races import GlobalRaces
 from .hazards import HazardLog
 from .lanes import Geometry
+from .local import LocalMemory
 from .memory import GlobalMemory
 from .tally import Tally
 from .undefined import is_undefined
@@ -50,6 +51,7 @@ class Launch:
         self.values = self._pack(parameters, names)
         self._cache: dict[tuple[int, str], np.generic] = {}
         self.printed, self.print_cut = 0, False
+        self.spare_local: LocalMemory | None = None  # of a chunk that has ended
         self.step_budget = step_budget
         self.cooperative = cooperative
         observe = widths is not None
@@ -83,6 +85,11 @@ class Launch:
         if key not in self._cache:
             self._cache[key] = np.frombuffer(self.values, np.dtype(dtype), 1, offset)[0]
         return self._cache[key]
+
+    def take_local(self, rows: int, row: int) -> LocalMemory:
+        """Fresh local memory: so many rows, one a thread, of `row` bytes."""
+        spare, self.spare_local = self.spare_local, None
+        return spare if spare is not None and spare.fresh(rows, row) else LocalMemory(rows, row)
 
     def stored_regions(self) -> list:
         """Regions of global memory that the kernel may change."""
@@ -130,7 +137,9 @@ def launch(
         while following or paused:
             chunk = Chunk(running, *following) if following else paused.popleft()
             following = next(fresh, None)
-            if not chunk.run():
+            if chunk.run():
+                running.spare_local = chunk.local
+            else:
                 paused.append(chunk)
     return running
 

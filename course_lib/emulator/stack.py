@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .errors import EmulatorError
-from .memory import poisoned
+from .local import LocalMemory
 
 if TYPE_CHECKING:
     from .chunk import Chunk
@@ -38,9 +38,11 @@ def _grow(chunk: Chunk, needed: int) -> None:
         size *= 2
     size = min(size, STACK_LIMIT)
     threads = chunk.blocks * chunk.geometry.threads
-    grown = poisoned((threads * size,)).reshape(threads, size)
-    grown[:, : chunk.local_row] = chunk.local_memory.reshape(threads, chunk.local_row)
-    chunk.local_memory, chunk.local_size, chunk.local_row = grown.reshape(-1), size, size
+    grown, old = LocalMemory(threads, size), chunk.local
+    grown.touch(0, old.row)
+    rows = grown.memory.reshape(threads, size)
+    rows[:, : old.row] = old.memory[: threads * old.row].reshape(threads, old.row)
+    chunk.local, chunk.local_size = grown, size
 
 
 def check_depth(fragment: Fragment) -> None:
