@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -41,7 +41,6 @@ class Compiled:
     name_expressions: tuple[str, ...] = ()
     log: str = ""
     stored_resources: Mapping[str, Resources] = field(default_factory=dict)
-    stored_sass: Mapping[str, tuple[str, list]] = field(default_factory=dict)
 
     @property
     def entries(self) -> list[str]:
@@ -56,15 +55,23 @@ class Compiled:
 
     def sass(self, entry: str) -> str:
         """Machine code of one kernel as text. Raises UnsupportedError where there is no nvdisasm."""
-        if entry in self.stored_sass:
-            return self.stored_sass[entry][0]
-        return sass(self.cubin, entry)
+        return self._stored[entry][0] if entry in self._stored else sass(self.cubin, entry)
 
     def sass_lines(self, entry: str) -> tuple[SassLine, ...]:
         """Instructions of one kernel with their CUDA and PTX lines; raises as `sass`."""
-        if entry in self.stored_sass:
-            return with_lines(*self.stored_sass[entry])
-        return sass_lines(self.cubin, entry)
+        return self._stored[entry][1] if entry in self._stored else sass_lines(self.cubin, entry)
+
+    @cached_property
+    def _stored(self) -> Mapping[str, tuple[str, tuple[SassLine, ...]]]:
+        """Kernel -> SASS as text and by lines, where it is stored for this very PTX.
+
+        The PTX names the build of the compiler, and one build makes one machine code of it. nvdisasm takes
+        a third of a second, which is most of what the first profile of a small kernel takes.
+        """
+        entry = stored.load(self.source, self.options, self.name_expressions)
+        if entry is None or entry["ptx"] != self.ptx:
+            return {}
+        return {name: (text, with_lines(text, entry["lines"][name])) for name, text in entry["sass"].items()}
 
 
 def compile_source(
@@ -128,8 +135,7 @@ def _load_stored(source: str, options: tuple[str, ...], name_expressions: tuple[
         )
     known = {name: Resources(**numbers) for name, numbers in entry["resources"].items()}
     lowered = MappingProxyType(entry["lowered"])
-    listings = {name: (text, entry["lines"][name]) for name, text in entry["sass"].items()}
-    return Compiled(source, options, entry["ptx"], b"", lowered, name_expressions, "", known, listings)
+    return Compiled(source, options, entry["ptx"], b"", lowered, name_expressions, "", known)
 
 
 @lru_cache(maxsize=512)

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .sass import sass, sass_lines
+
 if TYPE_CHECKING:
     from .compile import Compiled
 
@@ -47,8 +49,11 @@ def save(compiled: "Compiled", folder: Path = FOLDER) -> Path:
         "lowered": dict(compiled.lowered),
         "resources": {entry: compiled.resources(entry).as_dict() for entry in compiled.entries},
         "ptx": compiled.ptx,
-        "sass": {entry: compiled.sass(entry) for entry in compiled.entries},
-        "lines": {entry: [(r[2], r[3]) for r in compiled.sass_lines(entry)] for entry in compiled.entries},
+        "sass": {entry: sass(compiled.cubin, entry) for entry in compiled.entries},
+        "lines": {
+            entry: [(r.source_line, r.ptx_line) for r in sass_lines(compiled.cubin, entry)]
+            for entry in compiled.entries
+        },
     }
     path = folder / f"{name[:24]}.json"
     path.write_text(json.dumps(entry, indent=1) + "\n", encoding="utf-8")
