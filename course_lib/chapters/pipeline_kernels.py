@@ -81,12 +81,12 @@ void registers(float* y, const float4* x, const float* weights, int tiles) {
     __shared__ float4 tile[2][TILE];
     Column c = column(weights);
     float4 next[TILE / 256];
-    int t = threadIdx.x, stage = 0;
-    for (int j = 0; j < TILE; j += 256) next[j / 256] = x[blockIdx.x * TILE + j + t];
+    int t = threadIdx.x, stage = 0, ahead = min(blockIdx.x, tiles - 1);
+    for (int j = 0; j < TILE; j += 256) next[j / 256] = x[ahead * TILE + j + t];
     for (int i = blockIdx.x; i < tiles; i += gridDim.x) {
         for (int j = 0; j < TILE; j += 256) tile[stage][j + t] = next[j / 256];
         __syncthreads();
-        int ahead = min(i + gridDim.x, tiles - 1);
+        ahead = min(i + gridDim.x, tiles - 1);  // behind the last tile: that one again, unused
         for (int j = 0; j < TILE; j += 256) next[j / 256] = x[ahead * TILE + j + t];
         use(y + i * TILE, tile[stage], c);
         stage ^= 1;

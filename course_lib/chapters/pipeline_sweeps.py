@@ -104,6 +104,6 @@ def cublas(rows: int) -> list[Call]:
 # `pipeline_shapes` is not modelled (small = 0): the course's model lets a tile's use hide behind the latency
 # of another in every variant, and so cannot order one buffer against two. The chapter has a model of its own.
 SWEEPS = (
-    Sweep("pipeline_stages", "rows", ROWS, stages, SMS * 16 * 16, STREAM, cublas),
+    Sweep("pipeline_stages", "rows", ROWS, stages, SMS * 8 * 16, STREAM, cublas),
     Sweep("pipeline_shapes", "rows", ROWS, shapes, 0, STREAM),
 )

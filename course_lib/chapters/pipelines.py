@@ -176,10 +176,8 @@ def costs(variant: str, stages: int, tile: int, gpu: str = DEFAULT) -> Costs:
     read = (found.measured and found.measured.dram_read_gb_per_s) or found.memory.dram_gb_per_s
     copy = (found.measured and found.measured.copy_gb_per_s) or found.memory.dram_gb_per_s
     seconds = tile * (k.FLOAT4 / read + 4 * (2 / copy - 1 / read)) / 1e9  # of the whole chip
-    # The barriers of `one producer` are loops: what they execute depends on how long they wait.
-    counted = "producer warps" if variant == "one producer" else variant
     instructions, wavefronts = (
-        per_tile(counted, max(2, stages), tile, metric)
+        per_tile(*_counted_like(variant, stages), tile, metric)
         for metric in ("smsp__inst_executed.sum", "memory_l1_wavefronts_shared")
     )
     rates = found.architecture.rates
@@ -189,6 +187,16 @@ def costs(variant: str, stages: int, tile: int, gpu: str = DEFAULT) -> Costs:
         use=CLOCKS_EACH * instructions / (k.THREADS // WARP),
         unit=max(instructions / rates.issue, wavefronts / rates.shared_wavefronts),
     )
+
+
+def _counted_like(variant: str, stages: int) -> tuple[str, int]:
+    """Whose counts stand for a variant: a few stages for many, as their loops are the same.
+
+    The barriers of `one producer` are loops: what they execute depends on how long they wait.
+    """
+    if variant == "stages":
+        return variant, min(stages, 3)
+    return ("producer warps" if variant == "one producer" else variant), 2
 
 
 def scheme(variant: str, stages: int) -> Scheme:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,10 +40,11 @@ def _report(
         here = sorted(_threads_at(chunk, waiting, early, int(row)), key=lambda one: one[2])
         named = {count for _, count, _ in here}
         if len(named) > 1 or what.startswith("is reached"):
-            told = "; ".join(
+            said = Counter(
                 f"threads {ranges(threads)} in line {line} name {'all' if count is None else count}"
                 for threads, count, line in here
             )
+            told = "; ".join(text + (f" ({times} times)" if times > 1 else "") for text, times in said.items())
             advice = "whoever comes again must first wait for an answer" if len(named) == 1 else (
                 "all who wait there or arrive must name one number"
             )  # fmt: skip

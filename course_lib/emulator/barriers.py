@@ -229,6 +229,7 @@ class Barriers:
             for one in early
             if (one.rows == row).any()
         ]
+        told = list(dict.fromkeys(told))
         wanted = "every thread of the block" if first.count is None else f"{first.count} threads"
         raise DeadlockError(
             f"{self.chunk.program.kernel}: block {self.chunk.geometry.block_index(block)} is stuck: "

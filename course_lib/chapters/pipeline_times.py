@@ -1,0 +1,132 @@
+"""Chapter 10, pipelines: recorded times against the chapter's own model, and what they say in words."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..evidence import recording
+from ..gpus import DEFAULT
+from ..gpus import gpu as find_gpu
+from ..pictures.style import BLACK, INK, OKABE_ITO, clean, new_figure
+from ..recorded import Table as Recorded
+from ..report import Cell, Table
+from . import pipeline_kernels as k
+from . import pipeline_sweeps as sweeps
+from .pipelines import bytes_in_flight, little_bytes, predicted_ms, scheme
+
+NOT_RECORDED = "not recorded yet: run `python -m course_lib.record {}` on an H200"
+MARKS = {"one buffer": "s", "registers": "D", "stages": "o", "producer warps": "^", "one producer": "v"}
+
+
+def name(variant: str, stages: int) -> str:
+    """A variant in words, such as "3 stages"."""
+    return f"{stages} stages" if variant == "stages" else f"{variant}, {stages}" if stages > 2 or (
+        variant in ("producer warps", "one producer")
+    ) else variant  # fmt: skip
+
+
+def recorded_ms(variant: str, stages: int, tile: int = 256, blocks: int = 1) -> float | None:
+    """Milliseconds of one launch of `pipeline_shapes`, None where it was not recorded."""
+    table = recording("pipeline_shapes")
+    row = None if table is None else table.where(variant=variant, stages=stages, tile=tile, blocks=blocks)
+    return float(row.ms[0]) if row is not None and len(row) else None
+
+
+def shapes_table(tile: int = 256, blocks: Sequence[int] = (1, 2)) -> Table:
+    """Every variant for one tile: predicted and recorded milliseconds with 1 and 2 blocks on an SM."""
+    table = recording("pipeline_shapes")
+    header = ["variant", "bytes in flight (1 block)"]
+    for count in blocks:
+        header += [f"{count} an SM: modelled ms"] + (["recorded ms"] if table is not None else [])
+    rows = []
+    for point in sweeps.shapes(1):
+        variant, stages, size, resident = point.columns.values()
+        if size == tile and resident == blocks[0]:
+            rows.append(_shape_row(variant, stages, tile, blocks, table is not None))
+    origin = table.caption if table is not None else NOT_RECORDED.format("pipeline_shapes")
+    return Table(header, rows, {0}, f"2^21 rows, tiles of {tile * k.FLOAT4 // 1024} KB; {origin}")
+
+
+def _shape_row(variant: str, stages: int, tile: int, blocks: Sequence[int], recorded: bool) -> list[Cell]:
+    cells = [name(variant, stages), f"{bytes_in_flight(scheme(variant, stages), tile, 1):,}"]
+    for count in blocks:
+        fits = sweeps.fits(variant, stages, tile, count)
+        cells.append(f"{predicted_ms(variant, stages, tile, count):.3f}" if fits else "does not fit")
+        if recorded:
+            found = recorded_ms(variant, stages, tile, count)
+            cells.append("" if found is None else f"{found:.3f}")
+    return [Cell(text) for text in cells]
+
+
+def _pairs(table: Recorded) -> tuple[np.ndarray, np.ndarray]:
+    """Predicted and recorded milliseconds of every row."""
+    said = [predicted_ms(row["variant"], row["stages"], row["tile"], row["blocks"]) for row in table.rows()]
+    return np.array(said), table.ms
+
+
+def model_words() -> str:
+    """How far the chapter's model is off, and how many pairs of launches it puts in the wrong order."""
+    table = recording("pipeline_shapes")
+    if table is None:
+        return NOT_RECORDED.format("pipeline_shapes")
+    said, was = _pairs(table)
+    lines = []
+    for blocks in (1, 2):
+        ratio = (said / was)[table["blocks"] == blocks]
+        lines.append(f"{blocks} an SM: modelled / recorded from {ratio.min():.2f} to {ratio.max():.2f}")
+    apart = was[:, None] * 1.1 < was[None, :]
+    wrong = apart & (said[:, None] > said[None, :] * (1 + 1e-9))
+    lines.append(
+        f"of {apart.sum():,} pairs recorded 10 % apart, the model puts {wrong.sum()} in the wrong order"
+    )
+    return "\n".join(lines)
+
+
+def findings() -> str:
+    """What the record says about one block an SM and tiles of 4 KB: how much each step gained."""
+    steps = [("one buffer", 1), ("registers", 2), ("stages", 2), ("stages", 3), ("stages", 4)]
+    steps += [("stages", 6), ("producer warps", 4)]
+    times = [recorded_ms(*step) for step in steps]
+    if None in times:
+        return NOT_RECORDED.format("pipeline_shapes")
+    lines = [
+        f"{name(*step)}: {ms:.3f} ms recorded, {times[0] / ms:.2f} times as fast as one buffer"
+        for step, ms in zip(steps, times, strict=True)
+    ]
+    return "\n".join(lines)
+
+
+def little_chart() -> Figure:
+    """Recorded rate of every launch over the bytes its SMs had in flight, and Little's law for DRAM."""
+    table, gpu = recording("pipeline_shapes"), find_gpu(DEFAULT)
+    figure = new_figure(9.0, 4.2)
+    axes = clean(figure.add_axes((0.08, 0.13, 0.9, 0.77)), grid="both")
+    needed, roof = little_bytes(), gpu.measured.dram_read_gb_per_s / 1e3
+    x = np.geomspace(1e3, 2e5, 200)
+    axes.plot(
+        x / 1024, roof * np.minimum(1, x / needed), "--", color=BLACK, label="Little's law (modelled, H200)"
+    )
+    if table is not None:
+        read = sweeps.ROWS * 256 / table.ms / 1e9  # TB/s of X alone
+        for number, (variant, mark) in enumerate(MARKS.items()):
+            for blocks in (1, 2):
+                rows = (table["variant"] == variant) & (table["blocks"] == blocks)
+                flying = [
+                    bytes_in_flight(scheme(variant, s), t, blocks) / 1024
+                    for s, t in zip(table["stages"][rows], table["tile"][rows], strict=True)
+                ]
+                style = (
+                    {"markerfacecolor": "none"} if blocks == 2 else {"label": f"{variant} (recorded, H200)"}
+                )
+                axes.plot(flying, read[rows], mark, color=OKABE_ITO[number], markersize=7, **style)
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(2, 128)
+    axes.set_xticks([2, 4, 8, 16, 32, 64, 128], ["2", "4", "8", "16", "32", "64", "128"])
+    axes.set_ylim(0, 5)
+    axes.set_xlabel("KB of X in flight on an SM at most (open marks: 2 blocks an SM)", color=INK)
+    axes.set_ylabel("X read, TB/s", color=INK)
+    title = "Bytes in flight make the rate" + ("" if table is not None else " (not recorded yet)")
+    axes.set_title(title, color=BLACK, fontsize=12, fontweight="bold")
+    axes.legend(frameon=False, fontsize=9, loc="upper left", labelcolor=INK)
+    return figure

@@ -1,0 +1,140 @@
+"""Chapter 10, pipelines: its counted tables, the function behind its slider, and the picture of its stages."""
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from ..gpus import WARP, device, names
+from ..gpus import gpu as find_gpu
+from ..occupancy import occupancy
+from ..report import Cell, Table
+from . import pipeline_kernels as k
+from .pipeline_picture import timeline
+from .pipeline_sweeps import REGISTERS
+from .pipelines import (
+    bytes_in_flight,
+    costs,
+    little_bytes,
+    per_tile,
+    period,
+    predicted_ms,
+    scheme,
+    simulate,
+)
+
+WINDOW = 8000  # clocks that a picture shows
+
+
+def counted(tiles: int) -> dict:
+    """Rows of a counted table for a launch of `tiles` tiles: label -> function of a profile.
+
+    "per tile" is over all tiles of the launch, so that it has its share of what a block does once.
+    """
+
+    def each(metric: str, warps: bool = False):
+        return lambda p: p[metric] / tiles / (p["launch__block_size"] / WARP if warps else 1)
+
+    return {
+        "plain load requests per tile": each("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
+        "asynchronous copy requests per tile": each("smsp__inst_executed_op_ldgsts.sum"),
+        "barriers per tile and warp": each("course__barriers.sum", warps=True),
+        "instructions per tile (PTX, all warps)": each("smsp__inst_executed.sum"),
+        "bytes in flight while a tile is used": "course__async_bytes_in_flight.max",
+        "registers per thread": "launch__registers_per_thread",
+        "shared bytes per block": "launch__shared_mem_per_block_static",
+    }
+
+
+def register_table(tiles: Sequence[int] = (256, 512, 1024)) -> Table:
+    """Registers per thread of the three ways for several tiles: from the compiled kernels."""
+    from .. import standin as cp
+
+    ways = {"one buffer": k.ONE_BUFFER, "registers": k.REGISTERS, "2 stages": k.STAGED}
+    rows = []
+    for name, kernel in ways.items():
+        made = [k.tiled(kernel, tile, 2).compile(cp).num_regs for tile in tiles]
+        rows.append([Cell(name), *map(Cell, made)])
+    header = ["registers per thread", *(f"tile of {tile * k.FLOAT4 // 1024} KB" for tile in tiles)]
+    return Table(header, rows, {0}, "counted in the compiled kernels")
+
+
+# -- the picture and the slider --------------------------------------------------------
+
+
+def plan(variant: str, stages: int, tile: int, blocks: int = 1) -> tuple[str, tuple]:
+    """A title and what `timeline` draws, for a variant of the sweeps."""
+    spans = simulate(scheme(variant, stages), costs(variant, stages, tile), blocks)
+    each = period(spans) * blocks
+    said = f"{each:,.0f} clocks a tile" + (f" of each of {blocks} blocks" if blocks > 1 else "")
+    return said, (scheme(variant, stages), spans)
+
+
+def show_stages(tile: int = 512, stages: Sequence[int] = (1, 2, 3)) -> Figure:
+    """The timeline of one block that has its SM to itself, for several numbers of buffers."""
+    plans = {}
+    for count in stages:
+        said, found = plan("stages" if count > 1 else "one buffer", count, tile)
+        plans[f"{count} buffer{'s' * (count > 1)}: {said}"] = found
+    return timeline(plans, WINDOW, f"One block on an SM, tiles of {tile * k.FLOAT4 // 1024} KB, modelled")
+
+
+def show_producers(tile: int = 512, stages: int = 3) -> Figure:
+    """The same buffers, filled by all threads or by warps of their own."""
+    plans = {}
+    for variant, name in (("stages", "all warps copy"), ("producer warps", "producer warps")):
+        said, found = plan(variant, stages, tile)
+        plans[f"{name}: {said}"] = found
+    return timeline(plans, WINDOW, f"{stages} buffers of {tile * k.FLOAT4 // 1024} KB, modelled", mark=False)
+
+
+def show_pipeline(stages: int = 2, tile_kb: int = 4, blocks: int = 1) -> tuple[Figure, str]:
+    """One block's timeline among `blocks` blocks on an SM of an H200; tiles of `tile_kb` KB."""
+    tile = tile_kb * 1024 // k.FLOAT4
+    shared = stages * tile * k.FLOAT4
+    found = occupancy(k.THREADS, REGISTERS, shared)
+    variant = "stages" if stages > 1 else "one buffer"
+    said = f"{stages} x {tile_kb} KB = {shared:,} bytes of shared memory a block: {found.blocks} fit on an SM"
+    if found.blocks < blocks:
+        blocks = max(found.blocks, 1)
+    _, drawn = plan(variant, stages, tile, blocks)
+    ms = predicted_ms(variant, stages, tile, blocks)
+    figure = timeline({f"1 of {blocks} on the SM": drawn}, WINDOW, f"{stages} stages, modelled")
+    flying = bytes_in_flight(scheme(variant, stages), tile, blocks)
+    lines = [
+        said + f" ({found.fraction:.1%} occupancy), {blocks} run",
+        f"modelled: {flying:,} bytes in flight on an SM, {flying / little_bytes():.0%} of what its share of DRAM "
+        f"needs; {ms:.3f} ms for 2^21 rows",
+    ]
+    return figure, "\n".join(lines)
+
+
+# -- should the time move? ---------------------------------------------------------------
+
+
+def by_gpu(tile: int = 256) -> Table:
+    """For every GPU of the table: one buffer against 3 stages, with 1 and with 2 blocks on an SM."""
+    rows = [
+        _gpu_row(name, name, tile) for name in names() if float(find_gpu(name).architecture.capability) >= 8
+    ]
+    if _on_gpu():
+        rows.append(_gpu_row(device().name, f"{device().name}, this machine", tile))
+    header = ["GPU", "bytes in flight needed, an SM"]
+    for blocks in (1, 2):
+        header += [f"one buffer, ms ({blocks} an SM)", "3 stages, ms", "should the time move?"]
+    return Table(header, rows, {0, 4, 7}, "modelled: 2^21 rows; 1 or 2 blocks an SM")
+
+
+def _gpu_row(name: str, label: str, tile: int) -> list[Cell]:
+    cells = [label, f"{little_bytes(name):,.0f}"]
+    for blocks in (1, 2):
+        one = predicted_ms("one buffer", 1, tile, blocks, gpu=name)
+        three = predicted_ms("stages", 3, tile, blocks, gpu=name)
+        gain = one / three
+        cells += [f"{one:.3f}", f"{three:.3f}", f"yes, {gain:.1f} times" if gain > 1.05 else "no"]
+    return [Cell(text) for text in cells]
+
+
+def _on_gpu() -> bool:
+    from .. import backend
+
+    return backend.BACKEND.name == "cupy"

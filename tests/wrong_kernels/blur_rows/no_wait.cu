@@ -1,0 +1,22 @@
+// rejected: hazard — the row is used while its copies may still be in flight
+__device__ void copy4(int* shared, const int* global) {  // 4 bytes
+    unsigned to = __cvta_generic_to_shared(shared);
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(global) : "memory");
+}
+__device__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> __device__ void wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
+
+extern "C" __global__ void blur_rows(int* y, const int* x, int rows) {
+    __shared__ int row[2][128];
+    int t = threadIdx.x, stage = 0;
+    if (blockIdx.x < rows) copy4(&row[0][t], &x[blockIdx.x * 128 + t]);
+    commit();
+    for (int r = blockIdx.x; r < rows; r += gridDim.x) {
+        __syncthreads();
+        int next = r + gridDim.x;
+        if (next < rows) copy4(&row[stage ^ 1][t], &x[next * 128 + t]);
+        commit();
+        y[r * 128 + t] = row[stage][(t + 127) % 128] + row[stage][t] + row[stage][(t + 1) % 128];
+        stage ^= 1;
+    }
+}
