@@ -83,23 +83,27 @@ class Chunk:
                 return False
 
     def _someone_else(self, spinning: Fragment) -> bool:
-        """After a spin: let barriers complete and the other fragments run first."""
+        """After a spin: let barriers complete and the other fragments run first.
+
+        Those that wait for lanes of the spinning one go on waiting for it.
+        """
         self.ready = self.barriers.release() + self.ready
-        others = [one for one in self.ready if one is not spinning]
+        others = [one for one in self.ready if one is not spinning and not self._waits_for_warp(one)]
         if not others:
             return False
+        self._advance(self._next(others), spinning)
         self.ready.remove(spinning)
-        self._advance(self._next())
         self.ready.append(spinning)
         return True
 
-    def _next(self) -> Fragment:
-        """Take the fragment to run next: lowest rank, joined with all others at that pc."""
+    def _next(self, among: list[Fragment] | None = None) -> Fragment:
+        """Take the fragment to run next, of all or of some: lowest rank, joined with others at that pc."""
         ready = self.ready
         if len(ready) == 1:
             return ready.pop()
-        best = min(self._order(one) for one in ready)
-        chosen = [one for one in ready if self._order(one) == best]
+        among = among or ready
+        best = min(self._order(one) for one in among)
+        chosen = [one for one in among if self._order(one) == best]
         if len(chosen) == 1:
             ready.remove(chosen[0])
             return chosen[0]
@@ -136,10 +140,13 @@ class Chunk:
 
     # -- executing ------------------------------------------------------------
 
-    def _advance(self, fragment: Fragment) -> bool:
-        """Run a fragment until it ends, splits, waits or passes another one. True: it only spins."""
+    def _advance(self, fragment: Fragment, aside: Fragment | None = None) -> bool:
+        """Run a fragment until it ends, splits, waits or passes another one, except the one `aside`.
+
+        True: it only spins.
+        """
         blocks, tally, barriers = self.program.blocks, self.tally, self.barriers
-        limit = min(self._order(one) for one in self.ready) if self.ready else None
+        limit = min((self._order(one) for one in self.ready if one is not aside), default=None)
         while True:
             block = blocks[fragment.pc]
             self.steps += 1
@@ -158,7 +165,8 @@ class Chunk:
                 if fragment.spins % SPIN_PATIENCE == 0:
                     self.ready.append(fragment)
                     return True
-            if limit is not None and self._order(fragment) >= limit:
+            passed = limit is not None and self._order(fragment) >= limit
+            if passed or (aside is not None and self._waits_for_warp(fragment)):
                 self.ready.append(fragment)
                 return False
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from course_lib.emulator.errors import EmulatorError
+from course_lib.profile import profile
 
-from .cuda import run
+from .cuda import kernel, run
 
 LANES = np.arange(32)
 TYPES = {
@@ -175,3 +176,28 @@ def test_elect() -> None:
                    : "=r"(leader), "=r"(is));
       out[i] = leader + 100 * is;"""
     assert run(body, np.zeros(64, np.int32), block=64).tolist() == ([100] + [0] * 31) * 2
+
+
+@pytest.mark.parametrize("unit", [f"__shfl_sync({FULL}, first, 0)", f"__reduce_max_sync({FULL}, first)"])
+def test_lanes_that_are_long_in_atomics_are_waited_for(unit: str) -> None:
+    """An atomic may be a spin, after which others go first: not those that wait for the very same lanes."""
+    body = f"""
+      int lane = threadIdx.x % 32;
+      while (true) {{
+          int first = 0;
+          if (lane == 0) first = atomicAdd(out + 600, 1);
+          first = {unit};
+          if (first >= 600) return;
+          if (first + lane < 600) {{
+              int count = 0;
+              for (int v = in[first + lane]; v > 0; --v) ++count;
+              atomicAdd(out + first + lane, count);
+          }}
+      }}"""
+    given = np.arange(600, dtype=np.int32) % 7
+    out = np.zeros(601, np.int32)
+    made = kernel(body, "int *out, const int *in")
+    found = profile(made, (2,), (128,), (out, given))
+    assert found.hazards == []
+    made((2,), (128,), (out, given))
+    assert out[:600].tolist() == (given * np.minimum(np.arange(600) + 1, 32)).tolist()
