@@ -93,6 +93,26 @@ class Exercise:
         self._shown += 1
         print(f"Hint {self._shown} of {len(self.hints)}: {self.hints[self._shown - 1]}")
 
+    takes = "a CUDA source string or a RawKernel"
+
+    def source_of(self, answer: object) -> str | None:
+        """The source of what `check` was given; None where that is nothing it takes."""
+        return answer if isinstance(answer, str) else getattr(answer, "code", None)
+
+    def is_stub(self, source: str) -> bool:
+        """Whether the source does what the stub does: equal but for comments and white space."""
+        return code_only(source) == code_only(self.stub)
+
+    def judge(self, source: str, answer: object) -> "Verdict":
+        """Run every case on the emulator; `answer` may be a kernel with options of its own."""
+        options = getattr(answer, "options", ()) or self.options
+        emulated = RawKernel(source, getattr(answer, "name", self.entry), options)
+        emulated.step_budget = getattr(answer, "step_budget", None)
+        verdict = judged(self, lambda case, report: _judge_case(self, emulated, case, report))
+        if not verdict.solved:
+            verdict = replace(verdict, message=verdict.message + _other_parameters(self, source))
+        return verdict
+
     def __repr__(self) -> str:
         lines = [f"Exercise {self.name}: {self.task}", f"  kernel: {self.entry}"]
         lines += [f"  shapes: {'; '.join(size_text(case) for case in self.cases)}"]
@@ -127,19 +147,14 @@ def check(exercise: Exercise, kernel: object) -> Verdict:
     It must give the right answer for every case, without hazards, and keep the promises. Never raises for
     what the kernel does wrong.
     """
-    source = kernel if isinstance(kernel, str) else getattr(kernel, "code", None)
+    source = exercise.source_of(kernel)
     if not isinstance(source, str):
-        raise TypeError(f"check takes a CUDA source string or a RawKernel, not {type(kernel).__name__}")
-    if is_stub(source, exercise):
+        raise TypeError(f"check takes {exercise.takes}, not {type(kernel).__name__}")
+    if exercise.is_stub(source):
         message = f"not solved yet: fill in {exercise.entry!r}, then run this cell again.\n{exercise.task}"
         verdict = Verdict(False, "unsolved", message + f"\nStuck? Call {exercise.name}.hint().")
     else:
-        options = getattr(kernel, "options", ()) or exercise.options
-        emulated = RawKernel(source, getattr(kernel, "name", exercise.entry), options)
-        emulated.step_budget = getattr(kernel, "step_budget", None)
-        verdict = _judge(exercise, emulated)
-        if not verdict.solved:
-            verdict = replace(verdict, message=verdict.message + _other_parameters(exercise, source))
+        verdict = exercise.judge(source, kernel)
     print(verdict.message)
     return verdict
 
@@ -152,21 +167,19 @@ def _other_parameters(exercise: Exercise, source: str) -> str:
     return f"\nKeep the parameters of the stub: {', '.join(f'{p.ctype} {p.name}' for p in stub)}."
 
 
-def is_stub(source: str, exercise: Exercise) -> bool:
-    """Whether the source does what the stub does: equal but for comments and white space."""
-    return code_only(source) == code_only(exercise.stub)
-
-
 def code_only(source: str) -> str:
     """The source without comments and white space."""
     return re.sub(r"\s+", "", re.sub(r"//[^\n]*|/\*.*?\*/", "", source, flags=re.DOTALL))
 
 
-def _judge(exercise: Exercise, kernel: RawKernel) -> Verdict:
-    """The first thing that is wrong, or a verdict that it is solved, with the counters promised."""
+def judged(exercise: Exercise, judge_case: Callable[[Mapping, list[str]], Verdict | None]) -> Verdict:
+    """The first thing that is wrong, or a verdict that it is solved, with the counters promised.
+
+    `judge_case` judges one shape, and adds the promises that were kept to its second argument.
+    """
     report: list[str] = []
     for case in exercise.cases:
-        wrong = _judge_case(exercise, kernel, case, report)
+        wrong = judge_case(case, report)
         if wrong is not None:
             return wrong
     shapes = f"{len(exercise.cases)} shape{'s' * (len(exercise.cases) != 1)}"
@@ -188,10 +201,13 @@ def _judge_case(exercise: Exercise, kernel: RawKernel, case: Mapping, report: li
             kernel(launch.grid, launch.block, launch.args, shared_mem=launch.shared_mem)
     except EmulatorError as error:
         return _error(error, case)
-    return _compare(exercise, launch, expected, case) or _promises(exercise, launch, counted, case, report)
+    wrong = compare(exercise, launch.output, expected, case)
+    if wrong is not None or not launch.promised:
+        return wrong
+    return keeps_promises(exercise, counted, case, report)
 
 
-def _verdict(reason: str, case: Mapping, what: str, then: str = "") -> Verdict:
+def verdict_of(reason: str, case: Mapping, what: str, then: str = "") -> Verdict:
     lines = [f"{reason}, for {size_text(case)}: {what}"] + ([f"Next: {then}"] if then else [])
     return Verdict(False, reason, "\n".join(lines))
 
@@ -200,30 +216,29 @@ def _error(error: EmulatorError, case: Mapping) -> Verdict:
     """What stopped the kernel: a fault a GPU would have too is a hazard, anything else an error."""
     if isinstance(error, MemoryAccessError):
         step = "Guard the access or check the index expression: only an index inside the array may be used."
-        return _verdict("hazard", case, str(error), step)
+        return verdict_of("hazard", case, str(error), step)
     if isinstance(error, DeadlockError):
         whole = "every thread of the block" in str(error)
         kind = "divergent barrier" if whole else "named barrier never completes"
-        return _verdict("hazard", case, str(error), NEXT_STEP[kind])
+        return verdict_of("hazard", case, str(error), NEXT_STEP[kind])
     if isinstance(error, CompileError):
         step = "Mend the first error; later ones often follow from it."
         return Verdict(False, "error", f"error, CompileError: {error}\nNext: {step}")
     step = (
         "Look at the loop: does each turn bring its end nearer?" if isinstance(error, StepBudgetError) else ""
     )
-    return _verdict("error", case, f"{type(error).__name__}: {error}", step)
+    return verdict_of("error", case, f"{type(error).__name__}: {error}", step)
 
 
 def _hazard(hazards: list, case: Mapping) -> Verdict:
     """The first hazard, and how many kinds more there are."""
     first = hazards[0]
     more = f" ({len(hazards) - 1} more)" if len(hazards) > 1 else ""
-    return _verdict("hazard", case, f"{first}{more}", NEXT_STEP.get(first.kind, ""))
+    return verdict_of("hazard", case, f"{first}{more}", NEXT_STEP.get(first.kind, ""))
 
 
-def _compare(exercise: Exercise, launch: Launch, expected: np.ndarray, case: Mapping) -> Verdict | None:
+def compare(exercise: Exercise, got: np.ndarray, expected: np.ndarray, case: Mapping) -> Verdict | None:
     """None if the output is right, else the first element that is not."""
-    got = launch.output
     if expected.shape != got.shape:
         raise ValueError(
             f"{exercise.name}: the specification gives shape {expected.shape}, the output has {got.shape}"
@@ -238,7 +253,7 @@ def _compare(exercise: Exercise, launch: Launch, expected: np.ndarray, case: Map
         f"{number_text(bad.sum())} of {number_text(bad.size)} elements differ; "
         f"first at [{index}]: expected {float(expected[where]):g}, got {float(got[where]):g}."
     )
-    return _verdict("wrong answer", case, what, _answer_advice(exercise, got[where], case))
+    return verdict_of("wrong answer", case, what, _answer_advice(exercise, got[where], case))
 
 
 def _answer_advice(exercise: Exercise, got: np.generic, case: Mapping) -> str:
@@ -250,16 +265,14 @@ def _answer_advice(exercise: Exercise, got: np.generic, case: Mapping) -> str:
     return "Work out by hand which thread writes this element, and what it reads."
 
 
-def _promises(
-    exercise: Exercise, launch: Launch, counted: Mapping, case: Mapping, report: list[str]
-) -> Verdict | None:
+def keeps_promises(exercise: Exercise, counted: Mapping, case: Mapping, report: list[str]) -> Verdict | None:
     """None if every promise is kept for this shape, else the first broken one."""
-    for promise in exercise.promises if launch.promised else ():
+    for promise in exercise.promises:
         value, bound, kept = promise.read(counted)
         said = (
             f"{promise.text}: counted {number_text(value)}, promised {promise.relation} {number_text(bound)}"
         )
         if not kept:
-            return _verdict("counter", case, f"the answer is right, but {said}.", promise.advice)
+            return verdict_of("counter", case, f"the answer is right, but {said}.", promise.advice)
         report.append(f"{said} ({size_text(case)})")
     return None

@@ -1,9 +1,11 @@
 """Every exercise: the stub is not accepted, the solution is, each wrong kernel is rejected as written in it.
 
-A wrong kernel is `wrong_kernels/<exercise>/<name>.cu`; its first line is `// rejected: <reason> — <why>`.
+A wrong kernel is `wrong_kernels/<exercise>/<name>.cu`; its first line is `// rejected: <reason> — <why>`. For
+an exercise in Python it is `<name>.py`, and the line begins with `#`.
 """
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +56,7 @@ def sample() -> Exercise:
 
 
 EXERCISES = {**all_exercises(), "sample_twice": sample()}
-REJECTED = sorted(WRONG.glob("*/*.cu"))
+REJECTED = sorted(path for path in WRONG.glob("*/*.*") if path.suffix in (".cu", ".py"))
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -75,7 +77,7 @@ def test_wrong_kernel_is_rejected_for_the_written_reason(path):
     source = path.read_text(encoding="utf-8")
     prefix, reason_and_why = source.split("\n", 1)[0].split(": ", 1)
     reason, why = reason_and_why.split(" — ", 1)
-    assert prefix == "// rejected"
+    assert prefix == ("# rejected" if path.suffix == ".py" else "// rejected")
     assert why
     verdict = check(EXERCISES[path.parent.name], source)
     assert not verdict.solved
@@ -85,11 +87,11 @@ def test_wrong_kernel_is_rejected_for_the_written_reason(path):
 @pytest.mark.parametrize("name", EXERCISES)
 def test_exercise_is_complete(name):
     exercise = EXERCISES[name]
-    assert len(list((WRONG / name).glob("*.cu"))) >= 3
+    assert sum(path.parent.name == name for path in REJECTED) >= 3
     assert len(exercise.cases) >= 2
     assert exercise.hints
     assert exercise.promises
-    assert "// your code here" in exercise.stub
+    assert re.search(r"(//|#) your code here", exercise.stub)
 
 
 def code_cells(folder: Path) -> list[str]:

@@ -125,6 +125,29 @@ def compare_chunks(*cases: tuple[int, int, str]) -> Figure:
     return gantt(found, f"64 MiB in, a kernel, 64 MiB out: modelled for an {DEFAULT}")
 
 
+def repeated_graphs(batches: int = 3, steps: int = 12, work_us: float = 1) -> Figure:
+    """For every batch a copy in, some small kernels and a copy out: launched one by one, and as a graph."""
+    stream, small, host = own_stream(standin), OnPaper("small"), pinned(standin, ELEMENTS)
+    device, found = standin.zeros(ELEMENTS, standin.float32), {}
+    standin.cuda.Device().synchronize()
+
+    def launches() -> None:
+        for _ in range(steps):
+            small((1,), (32,))
+
+    graph = captured(stream, launches)
+    for name, kernels in (("launches", launches), ("the same graph again", graph.launch)):
+        with operations() as done, stream:
+            for _ in range(batches):
+                device.set(host)
+                kernels()
+                device.get(out=host)
+        found[name] = schedule(done, costs(), lambda operation: work_us)
+    return gantt(
+        found, f"{batches} batches, {steps} kernels of {work_us:g} µs each: modelled for an {DEFAULT}"
+    )
+
+
 # -- counted calls -------------------------------------------------------------------
 
 KINDS = {

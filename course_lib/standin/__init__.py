@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from . import cuda, random
-from .arrays import array_work, device, device_call, host, ndarray, poison, supported
+from .arrays import MADE, array_work, device, device_call, host, ndarray, poison, supported
 from .copies import note_copy_in
 from .kernels import RawKernel, RawModule
 from .names import CONSTANTS, FUNCTIONS, LINALG, TESTING, Namespace, lacking, lift
@@ -34,7 +34,7 @@ def array(
     blocking: bool = False,
 ) -> ndarray:
     """Copy a NumPy array, a list, a scalar or a GPU array to the emulated GPU."""
-    refuse_capture("make arrays before it, or their memory may be given away while the graph uses it")
+    refuse_capture(MADE)
     new = np.array(_from_host(obj), dtype=dtype, copy=copy or None, order=order, ndmin=ndmin)
     supported(new.dtype)
     moved = device(new)
@@ -81,6 +81,7 @@ def empty_like(
     shape: int | tuple[int, ...] | None = None,
 ) -> ndarray:
     """Uninitialised memory in the shape and dtype of another array."""
+    refuse_capture(MADE)
     return poison(device(np.empty_like(host(prototype), dtype=dtype, order=order, shape=shape)))
 
 

@@ -19,6 +19,7 @@ from .streams import Stream, refuse_capture, submit
 if TYPE_CHECKING:
     from .cuda import Device
 
+MADE = "make arrays before it, or their memory may be given away while the graph uses it"
 CAPTURED = "the stand-in captures kernels and copies, not {}"
 UNSUPPORTED = "Unsupported type <class 'numpy.ndarray'>: move it to the GPU with cp.asarray first"
 
@@ -30,7 +31,7 @@ class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
         """As `cupy.ndarray`: over `memptr`, which `RawModule.get_global` gives, or fresh memory."""
         if memptr is not None:
             return np.frombuffer(memptr, np.dtype(dtype), int(np.prod(shape))).reshape(shape).view(cls)
-        refuse_capture("make arrays before it, or their memory may be given away while the graph uses it")
+        refuse_capture(MADE)
         array = super().__new__(cls, shape, supported(dtype), strides=strides, order=order)
         return poison(array)
 

@@ -61,14 +61,18 @@ class Capture:
         self.valid = False
         return capture_error(name, text)
 
+    def release(self) -> None:
+        """Let the streams out of the capture."""
+        for stream in self.streams:
+            stream.capture = None
+
     def end(self) -> list[Node]:
         """The nodes, in an order that respects all that is captured; the streams are free again.
 
         Raises:
             CUDARuntimeError: something forbidden happened, or a stream that joined was not joined back.
         """
-        for stream in self.streams:
-            stream.capture = None
+        self.release()
         if not self.valid:
             raise capture_error("StreamCaptureInvalidated", "the capture was spoilt by an earlier error")
         last = self.order.clock(self.origin.ptr)

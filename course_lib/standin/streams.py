@@ -257,6 +257,13 @@ def device_synchronize() -> None:
     note(Operation("synchronise", "all"))
 
 
+def abandon_captures() -> None:
+    """End every capture without a graph."""
+    for capture in _capturing:
+        capture.release()
+    _capturing.clear()
+
+
 def refuse_capture(what: str) -> None:
     """What the current stream's capture cannot take up.
 

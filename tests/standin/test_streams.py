@@ -324,6 +324,7 @@ class TestCapture:
             lambda a: a.copy(),
             lambda a: cp.zeros(3),
             lambda a: cp.empty(3),
+            lambda a: cp.empty_like(a),
             lambda a: cp.asarray([1]),
             lambda a: cp.add(a, 1, out=a),
             lambda a: a.__setitem__(0, 1),

@@ -1,0 +1,128 @@
+"""Exercises in which the reader writes a Python function of the host, judged on the stand-in everywhere.
+
+The function's source is run again with the stand-in as `cp`, whatever `cp` is in the notebook. It gets
+everything else as arguments. What it calls is counted, and what its streams leave without order is a hazard.
+"""
+
+import ast
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import standin
+from .emulator.errors import ArgumentWarning, EmulatorError, HazardWarning
+from .exercises import Exercise, Verdict, compare, judged, keeps_promises, verdict_of
+from .standin.ledger import Operation, operations, stream_hazards
+
+COPIES = ("copy in", "copy out")
+ORDER = "Let the stream wait for an event that the other has recorded, or give both to one stream."
+
+
+@dataclass(frozen=True)
+class Program:
+    """One run of the reader's function: ``entry(cp, *args)``, after which ``output`` is looked at.
+
+    ``inputs``: what the specification is called with; it returns what ``output`` must hold. ``promised``:
+    whether the promises hold for this shape.
+    """
+
+    args: tuple
+    output: np.ndarray
+    inputs: tuple
+    promised: bool = True
+
+
+@dataclass
+class HostExercise(Exercise):
+    """As an `Exercise`, but ``stub`` and ``solution`` are Python functions named ``entry``.
+
+    ``launch`` gives a `Program` of the sizes of a case, with arrays of the stand-in. Promises are about
+    the numbers that `counted_calls` gives, and the sizes of the case.
+    """
+
+    takes = "a Python function or its source"
+
+    def is_stub(self, source: str) -> bool:
+        """Whether the source does what the stub does; a docstring or a comment makes no difference."""
+        try:
+            return _meaning(source) == _meaning(self.stub)
+        except SyntaxError:
+            return False
+
+    def source_of(self, answer: object) -> str | None:
+        """The source of a function, or of a string."""
+        if isinstance(answer, str):
+            return answer
+        return inspect.getsource(answer) if inspect.isfunction(answer) else None
+
+    def judge(self, source: str, answer: object) -> Verdict:
+        """Run every case; the first thing that is wrong, or a verdict that it is solved."""
+        try:
+            function = _defined(source, self.entry)
+        except Exception as error:
+            return Verdict(False, "error", f"error, {type(error).__name__}: {error}")
+        return judged(self, lambda case, report: self._judge_case(function, case, report))
+
+    def _judge_case(self, function: Callable, case: Mapping, report: list[str]) -> Verdict | None:
+        program: Program = self.launch(**case)
+        expected = np.array(self.spec(*program.inputs))
+        standin.cuda.Device().synchronize()
+        try:
+            with warnings.catch_warnings(), operations() as done, stream_hazards() as hazards:
+                warnings.simplefilter("ignore", HazardWarning)  # reported below, as a verdict
+                warnings.simplefilter("ignore", ArgumentWarning)
+                function(standin, *program.args)
+                got = np.array(program.output)
+        except (Exception, EmulatorError) as error:
+            return verdict_of("error", case, f"{type(error).__name__}: {error}")
+        finally:
+            _clean_up()
+        if hazards:
+            more = f" ({len(hazards) - 1} more)" if len(hazards) > 1 else ""
+            return verdict_of("hazard", case, f"{hazards[0]}{more}", ORDER)
+        wrong = compare(self, got, expected, case)
+        if wrong is not None or not program.promised:
+            return wrong
+        return keeps_promises(self, counted_calls(done) | dict(case), case, report)
+
+
+def counted_calls(done: Sequence[Operation]) -> dict[str, int]:
+    """How often the host called what: the kinds of `Operation`, and a few sums over them."""
+    copies = [one for one in done if one.kind in COPIES]
+    kinds = ("kernel", "graph", "capture", "copy in", "copy out", "record", "wait", "synchronise")
+    return {kind: sum(one.kind == kind for one in done) for kind in kinds} | {
+        "nodes": sum(len(one.nodes) for one in done if one.kind == "graph"),
+        "bytes in": sum(one.bytes for one in copies if one.kind == "copy in"),
+        "bytes out": sum(one.bytes for one in copies if one.kind == "copy out"),
+        "blocking": sum(one.blocking for one in copies),
+        "streams used": len({one.stream for one in done if one.kind in ("kernel", "graph", *COPIES)}),
+        "array function": sum(one.kind == "array function" for one in done),
+    }
+
+
+def _defined(source: str, entry: str) -> Callable:
+    """The function of that name in the source."""
+    names: dict[str, Any] = {"np": np}
+    exec(compile(source, f"<{entry}>", "exec"), names)
+    if not callable(names.get(entry)):
+        raise NameError(f"there is no function {entry!r}")
+    return names[entry]
+
+
+def _meaning(source: str) -> str:
+    """The syntax tree without docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.dump(tree)
+
+
+def _clean_up() -> None:
+    """End captures that an error left open, and wait for what is left."""
+    standin.streams.abandon_captures()
+    standin.cuda.Device().synchronize()
