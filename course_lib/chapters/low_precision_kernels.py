@@ -133,8 +133,6 @@ void mma_tiled(float* c, const char* a, const char* b, int n, int pitch) {
     for (int step = 0; step < steps; ++step) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
         __syncthreads();
-        if (step + STAGES - 1 < steps) load(step + STAGES - 1);
-        asm volatile("cp.async.commit_group;");
         const char *a_tile = stage(step), *b_tile = a_tile + BM * 128;
         UNROLL for (int k = 0; k < 4; ++k) {  // 32 bytes of each row
             unsigned x[WM / 16][4], y[WN / 16][4];
@@ -143,6 +141,10 @@ void mma_tiled(float* c, const char* a, const char* b, int n, int pitch) {
             UNROLL for (int j = 0; j < WN / 16; ++j)
                 load4(y[j], b_tile + place(my_column + 16 * j + lane / 16 * 8 + lane % 8,
                                            2 * k + lane / 8 % 2));
+            if (k == 0) {  // the first fragments are on their way: time to ask for a later tile
+                if (step + STAGES - 1 < steps) load(step + STAGES - 1);
+                asm volatile("cp.async.commit_group;");
+            }
             UNROLL for (int i = 0; i < WM / 16; ++i)
                 UNROLL for (int j = 0; j < WN / 8; ++j)
                     multiply(sum[i][j], x[i], y[j / 2][j % 2 * 2], y[j / 2][j % 2 * 2 + 1]);

@@ -17,7 +17,6 @@ from .tiling_kernels import TILED
 
 BYTES = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "e4m3": 1, "e5m2": 1}  # of an element in memory
 MMA_TYPE = {"fp16": "f16"}  # what PTX calls a format, where it is another name
-SIZES = {"e4m3": {"WN": 32}, "e5m2": {"WN": 32}}  # whose conversions need registers of their own
 
 
 def work(n: int, element: str) -> dict[str, int]:
@@ -72,7 +71,7 @@ def wmma_tiled(n: int, columns: dict, pad: int = 8) -> Point:
 
 def mma_tiled(n: int, columns: dict, element: str, depth: int = 0, **sizes: int) -> Point:
     """The chapter's best kernel, in any format; `depth`: columns of A and B, if not n."""
-    chosen = k.MMA_SIZES | SIZES.get(element, {}) | sizes
+    chosen = k.MMA_SIZES | sizes
     kernel = k.mma(MMA_TYPE.get(element, element), **chosen)
     pitch = (depth or n) * BYTES[element]
 

@@ -23,16 +23,16 @@ LIBRARY = ("cuBLAS", "PyTorch")
 
 
 def by_gpu(n: int = 4096) -> Table:
-    """For every GPU of the table: an n x n product in fp32 and in fp16, and a product of each value with s."""
-    header = [
-        "GPU",
+    """For every GPU of the table: an n x n product in fp32 and in fp16, and many values times s."""
+    words = (
         "fp32 product ms",
         "fp16 product ms",
         "limited by",
         "times faster",
-        "fp16 scaling ms",
-        "fp32",
-    ]
+        "fp32 scale ms",
+        "fp16 scale ms",
+    )
+    header = ["GPU", *words]
     rows = [_gpu_row(name, n) for name in names() if FORMATS["bf16"].tflops(device(name))]
     caption = f"modelled: a product of {n} x {n} by `tiled` and by `mma_tiled`; 268,435,456 values scaled"
     return Table(header, rows, {0, 3}, caption)

@@ -11,20 +11,25 @@ from ..gpus import gpu as find_gpu
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
 from ..report import Cell, Table
-from .low_precision_formats import FORMATS, Format, loss, product_error, quantised, rounded
+from .low_precision_formats import FORMATS, Format, loss, product_error, rounded
 from .low_precision_picture import largest_text, ridges
 
 RIDGE_FORMATS = ("fp32", "tf32", "fp16", "bf16", "e4m3", "mxfp8", "mxfp4")
 RESULT_BYTES = 4  # of an element of C, which is float32 in every product of this chapter
-PRODUCT = {  # rows of the counted tables of products: label -> metric
+WMMA = {  # rows of the counted table of the first two products: label -> metric
     "operations of tensor cores": "course__tensor_flops.sum",
     "multiply-adds by threads": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
     "warp instructions (PTX)": "smsp__inst_executed.sum",
+    "global load requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
     "sectors loaded": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "L1 wavefronts of global loads": "course__l1_wavefronts_global.sum",
+    "shared wavefronts": "memory_l1_wavefronts_shared",
+}
+PRODUCT = {  # of `mma_tiled`
+    "operations of tensor cores": "course__tensor_flops.sum",
     "sectors copied by cp.async": "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum",
     "shared loads": "smsp__sass_inst_executed_op_shared_ld.sum",
     "shared wavefronts, loads": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-    "worst conflict (n-way)": "course__shared_ways.max",
 }
 MEMORY = {  # of the kernels that only move values
     "global load requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
@@ -152,12 +157,6 @@ def row_error(x: np.ndarray, kept: np.ndarray) -> float:
     return float(np.median(np.sqrt(((kept - exact) ** 2).sum(1) / (exact**2).sum(1))))
 
 
-def same_as_numpy(codes: np.ndarray, scales: np.ndarray, x: np.ndarray) -> bool:
-    """Whether a kernel's codes and scales are those of NumPy and `ml_dtypes`, bit for bit."""
-    ours, their_scales = quantised(x, "mxfp8")
-    return bool((codes == ours.view(np.uint8)).all() and (scales == their_scales).all())
-
-
 # -- the ridge --------------------------------------------------------------------------------------
 
 
@@ -212,3 +211,60 @@ def show_format(element: str = "fp16", n: int = 4096, gpu: str = DEFAULT) -> tup
     text = f"{moved}; ridge {ridge:,.0f}: limited by {limit}, {ms:.3g} ms at least (modelled, {gpu})\n{error}"
     figure = ridges(found, {f"{element}, n = {n:,}": (at, bound)}, f"Roofs of the {gpu}, modelled")
     return figure, text
+
+
+# -- tensor cores -----------------------------------------------------------------------------------
+
+
+def mma_table(counted: Mapping[str, Mapping[str, float]]) -> Table:
+    """What `mma_tiled` needs in each format: name of the format -> counts."""
+    header = ["counted", *counted]
+    depth = {"tf32": 8, "e4m3": 32, "e5m2": 32}
+    rows = {
+        "bytes of A and B": lambda _, p: p["course__unique_dram_bytes_ld"],
+        "operations of tensor cores": lambda _, p: p[PRODUCT["operations of tensor cores"]],
+        "operations of an mma": lambda name, _: 2 * 16 * 8 * depth.get(name, 16),
+        "mma instructions": lambda name, p: (
+            p[PRODUCT["operations of tensor cores"]] / (2 * 16 * 8 * depth.get(name, 16))
+        ),
+        "sectors copied": lambda _, p: p[PRODUCT["sectors copied by cp.async"]],
+        "ldmatrix instructions": lambda _, p: p[PRODUCT["shared loads"]],
+        "their wavefronts": lambda _, p: p[PRODUCT["shared wavefronts, loads"]],
+    }
+    cells = [
+        [label, *(f"{read(name, p):,.0f}" for name, p in counted.items())] for label, read in rows.items()
+    ]
+    return _table(header, cells, "", {0})
+
+
+def conflicts(counted: Mapping[str, float]) -> str:
+    """Wavefronts of the shared loads, and their worst conflict."""
+    ways = (
+        f"{counted['course__shared_ways.max']}-way"
+        if counted["course__shared_ways.max"] > 1
+        else "no conflict"
+    )
+    return f"{counted[PRODUCT['shared wavefronts, loads']]:,} wavefronts ({ways})"
+
+
+def sass_table(
+    kernels: Mapping[str, Any], opcodes: Sequence[str] = ("LDSM", "HMMA", "F2FP", "FADD")
+) -> Table:
+    """How often some instructions stand in the machine code of kernels, for an H200."""
+    from ..emulator import RawKernel
+
+    texts = {
+        name: RawKernel(kernel.code, kernel.name, options=tuple(kernel.options)).sass
+        for name, kernel in kernels.items()
+    }
+    rows = [
+        [
+            opcode,
+            *(
+                sum(f" {opcode}." in line or f" {opcode} " in line for line in text.splitlines())
+                for text in texts.values()
+            ),
+        ]
+        for opcode in opcodes
+    ]
+    return _table(["in the machine code (SASS)", *texts], rows, "", {0})

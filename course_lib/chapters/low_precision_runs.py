@@ -1,0 +1,91 @@
+"""Chapter 12, low precision: small runs of its kernels, as the notebook needs them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..pictures import warp_to_banks
+from ..profile import Profile, profile
+from .low_precision_formats import quantised
+from .low_precision_kernels import MMA_SIZES, OPTIONS, SHAPES
+from .low_precision_sweeps import mma_launch
+
+KINDS: Mapping[str, Any] = {  # what PTX calls a format -> its type in memory
+    "tf32": np.float32,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "e5m2": ml_dtypes.float8_e5m2,
+}
+WMMA_MACROS = ("-std=c++17", "-DSTORED=half", "-DELEMENT=half", "-DDEEP=16")
+
+
+def mma_kernel(cp: Any, source: str, kind: str, **macros: int) -> Any:
+    """`mma_tiled` for a format of `KINDS`; `macros` replace sizes of `MMA_SIZES`."""
+    sizes = MMA_SIZES | macros
+    options = (f'-DTYPE="{kind}"', f'-DSHAPE="{SHAPES[kind]}"', *(f"-D{n}={v}" for n, v in sizes.items()))
+    kernel = cp.RawKernel(source, "mma_tiled", options=(*OPTIONS, *options))
+    kernel.max_dynamic_shared_size_bytes = mma_launch(sizes["BM"], sizes)[2]
+    return kernel
+
+
+def mma_product(
+    cp: Any, source: str, kind: str, a: np.ndarray, b: np.ndarray, **macros: int
+) -> tuple[np.ndarray, Profile]:
+    """A B^T of two n x n matrices of whole numbers, by `mma_tiled` in a format: the result and its counts."""
+    n, sizes, kernel = len(a), MMA_SIZES | macros, mma_kernel(cp, source, kind, **macros)
+    grid, block, shared = mma_launch(n, sizes)
+    stored = [m.astype(KINDS[kind]).view(np.uint8) for m in (a, b)]
+    args = cp.zeros((n, n), cp.float32), *map(cp.asarray, stored), np.int32(n), np.int32(stored[0].shape[1])
+    kernel(grid, block, args, shared_mem=shared)
+    return cp.asnumpy(args[0]), profile(kernel, grid, block, args, shared)
+
+
+def scaled_values(cp: Any, kernel: Any, bits: int, x: np.ndarray) -> tuple[np.ndarray, Profile]:
+    """1.5 x by a kernel of 16 bytes a thread, in a format of 32, 16 or 8 bits: the result and its counts."""
+    kind = {32: np.float32, 16: np.float16, 8: ml_dtypes.float8_e4m3fn}[bits]
+    given = cp.asarray(x.astype(kind).view(np.uint32))
+    pieces = given.size // 4
+    args = cp.zeros_like(given), given, np.float32(1.5), np.int32(pieces)
+    launch = (-(-pieces // 256),), (256,), args
+    kernel(*launch)
+    return cp.asnumpy(args[0]).view(kind).astype(np.float64), profile(kernel, *launch)
+
+
+def quantised_by(cp: Any, kernel: Any, x: np.ndarray) -> tuple[bool, Profile]:
+    """Whether codes and scales of the kernel are those of NumPy and `ml_dtypes`, and its counts."""
+    codes, scales = cp.zeros(x.size, cp.uint8), cp.zeros(x.size // 32, cp.uint8)
+    args = codes, scales, cp.asarray(x), np.int32(x.size // 4)
+    launch = (-(-x.size // 1024),), (256,), args
+    kernel(*launch)
+    ours, their_scales = quantised(x, "mxfp8")
+    same = (cp.asnumpy(codes) == ours.view(np.uint8).ravel()).all()
+    return bool(same and (cp.asnumpy(scales) == their_scales.ravel()).all()), profile(kernel, *launch)
+
+
+def two_products(cp: Any, tiled: Any, wmma: Any, a: np.ndarray, b: np.ndarray) -> dict[str, tuple]:
+    """A B^T by the tiled fp32 kernel (A B) and by `wmma_global`: the result and the counts of each."""
+    n = len(a)
+    launches = {
+        "fp32 tiled": (tiled, (n // 32, n // 32), (32, 32), np.float32, b.T),
+        "fp16 wmma": (wmma, (n // 64, n // 16), (32, 4), np.float16, b),
+    }
+    found = {}
+    for name, (kernel, grid, block, kind, right) in launches.items():
+        inputs = [cp.asarray(np.ascontiguousarray(m).astype(kind)) for m in (a, right)]
+        args = cp.zeros((n, n), cp.float32), *inputs, np.int32(n)
+        kernel(grid, block, args)
+        found[name] = cp.asnumpy(args[0]), profile(kernel, grid, block, args)
+    return found
+
+
+def ldmatrix_banks(swizzle: bool) -> Figure:
+    """The banks of one `ldmatrix` of a 16 x 32-byte piece of a tile with rows of 128 bytes."""
+    lane = np.arange(32)
+    row, chunk = lane % 16, lane // 16
+    place = chunk ^ row % 8 if swizzle else chunk
+    title = "ldmatrix, swizzled, counted" if swizzle else "ldmatrix, counted"
+    return warp_to_banks(128 * row + 16 * place, width=16, title=title)
