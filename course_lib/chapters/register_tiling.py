@@ -136,7 +136,8 @@ def _picture_max_plus() -> Figure:
     boxes(axes, across.ravel(), down.ravel() - 2, 2, 2, facecolors=GREEN, edgecolors=BLACK)
     boxes(axes, -12, -at - 6, 2, 2, facecolors=SKY, edgecolors=BLACK)
     boxes(axes, at + 5, 8, 2, 2, facecolors=ORANGE, edgecolors=BLACK)
-    for x, y, text in ((-16, -32, "4 of a column of A"), (70, 9, "4 of a row of B"), (70, -32, "16 of C, one thread's")):
+    left, above, inside = (-16, -32, "4 of a column of A"), (70, 9, "4 of a row of B"), (70, -32, "16 of C")
+    for x, y, text in (left, above, inside):
         axes.text(x, y, text, ha="right" if x < 0 else "left", va="center", fontsize=10, color=BLACK)
     title = "One step of k: 8 values loaded, 16 results brought up to date"
     axes.set_title(title, color=BLACK, fontsize=12, fontweight="bold")
@@ -229,7 +230,8 @@ def _spec_panels(a: np.ndarray) -> np.ndarray:
 
 def _picture_panels() -> Figure:
     t = np.arange(32)
-    return warp_to_banks(4 * (t % 2 * 4 * 128 + t // 2), store=True, title="A store of a warp into tile[8][128], counted")
+    title = "A store of a warp into tile[8][128], counted"
+    return warp_to_banks(4 * (t % 2 * 4 * 128 + t // 2), store=True, title=title)
 
 
 panels = Exercise(
@@ -277,7 +279,7 @@ extern "C" __global__ void panels(float* out, const float* a, int rows, int dept
     hints=[
         "Thread t reads row t / 2 of the panel, from column 4 * (t % 2) of the slice on: 32 bytes a row.",
         "Its four floats go to tile[k][t / 2] to tile[k + 3][t / 2]. Row k + 4 must begin 16 banks further.",
-        "4 * pitch mod 32 = 16 and 4 divides the pitch: 132. Then 32 threads read a row of the tile as float4.",
+        "4 * pitch mod 32 = 16, and 4 divides the pitch: 132. Then a warp reads a row of the tile as float4.",
     ],
     picture=_picture_panels,
 )

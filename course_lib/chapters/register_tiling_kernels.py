@@ -5,7 +5,6 @@ rungs, `naive`, `coalesced` and `tiled`, are chapter 02's.
 """
 
 from ..kernels import Kernel
-from .tiling_kernels import COALESCED, NAIVE, TILED
 
 # 16 x 16 threads; thread (x, y) makes TM x TN elements, 16 rows and 16 columns apart.
 REGISTER_TILE = Kernel(
@@ -102,12 +101,8 @@ vectors(float* c, const float* __restrict__ a, const float* __restrict__ b, int 
 """,
 )
 
-# Every size a macro: a block makes BM x BN elements in slices of BK, a warp WM x WN, a thread TM x TN in groups
-# of 4 x 4, with the lanes of a warp in a Z. The next slice is on its way while the last one is multiplied.
-# Blocks go through C in bands of GROUP tiles of rows, so that neighbours in time share what L2 holds.
-BUFFERED = Kernel(
-    "buffered",
-    r"""
+# What `BUFFERED` is made of: a slice of A and B in shared memory, how it gets there, a thread's part of it.
+SLICES = r"""
 #define LANES_M (WM / TM)
 #define LANES_N (WN / TN)
 #define THREADS (32 * (BM / WM) * (BN / WN))
@@ -121,7 +116,8 @@ struct Copier {  // carries slices from global to shared memory, through this th
     const float *a, *b;
     float4 a_held[BM / A_STEP], b_held[BK / B_STEP];
 
-    __device__ Copier(const float* a, const float* b, int n) : a(a + a_row * n + a_k), b(b + b_k * n + b_col) {}
+    __device__ Copier(const float* a, const float* b, int n)
+        : a(a + a_row * n + a_k), b(b + b_k * n + b_col) {}
     __device__ void load(int n) {
         for (int i = 0; i < BM / A_STEP; ++i) a_held[i] = *(const float4*)&a[i * A_STEP * n];
         for (int i = 0; i < BK / B_STEP; ++i) b_held[i] = *(const float4*)&b[i * B_STEP * n];
@@ -143,7 +139,16 @@ struct Fragment {  // what a thread needs of a slice for one k
         for (int j = 0; j < TN / 4; ++j) b[j] = *(const float4*)&slice.b[k][col + j * 4 * LANES_N];
     }
 };
+"""
 
+# Every size a macro: a block makes BM x BN elements in slices of BK, a warp WM x WN, a thread TM x TN in
+# groups of 4 x 4, with the lanes of a warp in a Z. The next slice is on its way while the last one is
+# multiplied. Blocks go through C in bands of GROUP rows of tiles, so that neighbours in time share what L2
+# holds.
+BUFFERED = Kernel(
+    "buffered",
+    SLICES
+    + r"""
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 buffered(float* __restrict__ c, const float* __restrict__ a, const float* __restrict__ b, int n) {
     extern __shared__ __align__(16) Slice slices[];  // two
@@ -165,15 +170,14 @@ buffered(float* __restrict__ c, const float* __restrict__ a, const float* __rest
 #pragma unroll 2
     for (int step = 0; step < n / BK; ++step) {
         Slice &now = slices[step % 2], &next = slices[1 - step % 2];
-        bool more = step + 1 < n / BK;
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
             if (k == BK - 1) {  // the next slice must be there before its first fragment
-                if (more) copier.store(next);
+                copier.store(next);  // after the last slice nobody needs it
                 __syncthreads();
             }
             fragment[(k + 1) % 2].load(k == BK - 1 ? next : now, (k + 1) % BK, row, col);
-            if (k == 0 && more) copier.load(n);
+            if (k == 0 && step + 1 < n / BK) copier.load(n);
             const float *f = &fragment[k % 2].a[0].x, *g = &fragment[k % 2].b[0].x;
             for (int i = 0; i < TM; i += 2)
                 for (int j = 0; j < TN; j += 2)
