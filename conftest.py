@@ -10,7 +10,15 @@ import pytest
 def pytest_configure(config):
     config.option.nbval_sanitize_with = str(Path(__file__).parent / "tests" / "notebooks" / "sanitize.cfg")
     os.environ["COURSE_BACKEND"] = "emulator"
-    os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="ipython-")
+    os.environ["IPYTHONDIR"] = _folder(config)
+    if not hasattr(config, "workerinput"):  # one for the whole run
+        os.environ["COURSE_TOOL_CACHE"] = _folder(config)
+
+
+def _folder(config):
+    folder = tempfile.TemporaryDirectory(prefix="warp-by-warp-", ignore_cleanup_errors=True)
+    config.add_cleanup(folder.cleanup)
+    return folder.name
 
 
 @pytest.hookimpl(optionalhook=True)

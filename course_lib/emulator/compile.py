@@ -4,6 +4,7 @@ Needs no GPU, no driver and no CUDA toolkit. Where there is no NVRTC (macOS), ke
 the course come from the stored entries of ``data/ptx/`` (see ``stored``).
 """
 
+import base64
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from . import stored, toolkit
+from . import stored, toolcache, toolkit
 from .cubin import Resources, resources
 from .errors import CompileError, UnsupportedError
 from .hints import errors_only, hints
@@ -140,18 +141,29 @@ def _load_stored(source: str, options: tuple[str, ...], name_expressions: tuple[
 
 @lru_cache(maxsize=512)
 def _compile_cached(source: str, options: tuple[str, ...], name_expressions: tuple[str, ...]) -> Compiled:
+    major, minor = _nvrtc().nvrtcVersion()[1:]
+    flags = _all_options(options, major)
+    made = toolcache.kept(
+        lambda: _compile(source, flags, name_expressions), source, flags, name_expressions, major, minor
+    )
+    ptx, lowered = _plain_paths(made["ptx"], major), MappingProxyType(made["lowered"])
+    cubin = base64.b64decode(made["cubin"])
+    return Compiled(source, options, ptx, cubin, lowered, name_expressions, made["log"])
+
+
+def _compile(source: str, options: list[str], name_expressions: tuple[str, ...]) -> dict[str, Any]:
+    """PTX, cubin (base64), name table and log, as NVRTC makes them. Raises CompileError."""
     nvrtc = _nvrtc()
-    major = nvrtc.nvrtcVersion()[1]
     program = _take(nvrtc.nvrtcCreateProgram(_encoded(source), FILE_NAME.encode(), 0, [], []))
     try:
         for expression in name_expressions:
             _take(nvrtc.nvrtcAddNameExpression(program, _encoded(expression)))
-        flags = [_encoded(option) for option in _all_options(options, major)]
+        flags = [_encoded(option) for option in options]
         status = nvrtc.nvrtcCompileProgram(program, len(flags), flags)[0]
         log = _read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
         log = log.rstrip("\0 \n")
         if int(status) != 0:
-            raise CompileError(_message(log or status.name, source, major))
+            raise CompileError(_message(log or status.name, source, nvrtc.nvrtcVersion()[1]))
         ptx = _read(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).decode().rstrip("\0")
         cubin = _read(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
         lowered = {
@@ -159,8 +171,7 @@ def _compile_cached(source: str, options: tuple[str, ...], name_expressions: tup
         }
     finally:
         nvrtc.nvrtcDestroyProgram(program)
-    ptx = _plain_paths(ptx, major)
-    return Compiled(source, options, ptx, cubin, MappingProxyType(lowered), name_expressions, log)
+    return {"ptx": ptx, "cubin": base64.b64encode(cubin).decode(), "lowered": lowered, "log": log}
 
 
 def _take(answer: tuple) -> Any:

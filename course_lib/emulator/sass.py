@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from . import toolkit
+from . import toolcache, toolkit
 from .cubin import kernels, symbol_number
 from .errors import EmulatorError, UnsupportedError
 from .toolkit import FILE_NAME
@@ -93,6 +93,10 @@ def _listing(cubin: bytes, kernel: str) -> list[str]:
 
 @lru_cache(maxsize=32)
 def _disassemble(cubin: bytes, number: int, program: str) -> list[str]:
+    return toolcache.kept(lambda: _run_nvdisasm(cubin, number, program), cubin, number, program)
+
+
+def _run_nvdisasm(cubin: bytes, number: int, program: str) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
