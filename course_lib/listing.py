@@ -1,8 +1,9 @@
 """A kernel in three languages side by side: each CUDA line, the PTX made of it, and the SASS made of that.
 
-``Listing(kernel)`` shows all of it, in the order of the source. The ties come from ``-lineinfo``: NVRTC notes the
-source line of every PTX instruction, and ``nvdisasm -gi -gp`` the source and PTX line of every machine
-instruction. ptxas moves instructions about, so the SASS of one line need not stand together in the program.
+``Listing(kernel)`` shows all of it, in the order of the source. The ties come from ``-lineinfo``: NVRTC
+notes the source line of every PTX instruction, and ``nvdisasm -gi -gp`` the source and PTX line of every
+machine instruction. ptxas moves instructions about, so the SASS of one line need not stand together in the
+program.
 """
 
 import re
@@ -18,7 +19,10 @@ from .tables import text_table
 HEADER = ("line", "CUDA C++", "PTX", "SASS")
 _BAND = "rgba(127,127,127,0.12)"  # a translucent grey band: reads on light and dark ground alike
 _CELL = "text-align:left;vertical-align:top;padding:2px 8px"
-_CODE = "margin:0;padding:0;background:none;font-size:11px;line-height:1.35;white-space:pre"
+_CODE = (
+    "margin:0;padding:0;background:none;font-family:var(--jp-code-font-family,monospace);font-size:11px;"
+    "line-height:1.35;white-space:pre"
+)
 _FILLING = ("NOP", "BRA `(.L_x")  # after the last EXIT: a jump to itself and padding
 _LABEL = re.compile(r"(\$?\w+):")
 
@@ -47,7 +51,7 @@ def machine_lines(kernel: Any) -> list[SassLine]:
 
 
 class Listing:
-    """Source, PTX and SASS of a kernel in columns. ``lines``: the source lines to show; left out: all with code."""
+    """Source, PTX and SASS of a kernel in columns. ``lines``: the source lines to show, or all."""
 
     def __init__(self, kernel: Any, lines: Collection[int] = ()) -> None:
         emulated = as_emulated(kernel)

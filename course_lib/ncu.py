@@ -40,10 +40,14 @@ METRICS = (
 FOLLOWS_PTX = {
     "smsp__inst_executed.sum": "machine instructions are others, and others in number",
     "smsp__thread_inst_executed.sum": "machine instructions are others, and others in number",
-    "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum": "ptxas joins mul and add, and expands division, roots and the like",
-    "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum": "ptxas joins mul and add, and expands division, roots and the like",
-    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": "ptxas joins mul and add, and expands division, roots and the like",
-    "launch__registers_per_thread": "ncu reports what is allotted: never below 16; ptxas may be another version",
+    "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum": "ptxas joins mul and add, and expands "
+    "division, roots and the like",
+    "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum": "ptxas joins mul and add, and expands "
+    "division, roots and the like",
+    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": "ptxas joins mul and add, and expands "
+    "division, roots and the like",
+    "launch__registers_per_thread": "ncu reports what is allotted: never below 16; ptxas may be another "
+    "version",
 }
 PERMISSION = "ERR_NVGPUCTRPERM"
 ADVICE = {
@@ -138,7 +142,8 @@ def prepare(
         "saved = numpy.load(here / 'arguments.npz')\n"
         "args = [saved[f'a{i}'] for i in range(len(saved))]\n"
         "args = tuple(cupy.asarray(a) if a.ndim else a[()] for a in args)\n"
-        f"kernel = cupy.RawKernel((here / 'kernel.cu').read_text(), {emulated.name!r}, {tuple(emulated.options)!r})\n"
+        f"kernel = cupy.RawKernel((here / 'kernel.cu').read_text(), {emulated.name!r}, "
+        f"{tuple(emulated.options)!r})\n"
         f"kernel.max_dynamic_shared_size_bytes = max({shared_mem}, kernel.max_dynamic_shared_size_bytes)\n"
         f"kernel({tuple(grid)!r}, {tuple(block)!r}, args, shared_mem={shared_mem})\n"
         "cupy.cuda.Device().synchronize()\n",
@@ -160,9 +165,7 @@ def measure(kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_
     return read(done.stdout + done.stderr)[0]
 
 
-def against(
-    kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0
-) -> Table | None:
+def against(kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0) -> Table | None:
     """`profile` beside `ncu` for one launch; where ncu cannot count, the reason is printed."""
     counted = profile(kernel, grid, block, args, shared_mem)
     try:

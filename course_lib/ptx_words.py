@@ -47,13 +47,14 @@ WORDS = {
     r"\bret\b": "the thread is done",
 }
 
-_BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "and", "or": "or", "xor": "xor", "shl": "<<",
-           "shr": ">>", "rem": "mod"}  # fmt: skip
-_COMPARE = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥", "equ": "=", "neu": "≠", "ltu": "<",
-            "leu": "≤", "gtu": ">", "geu": "≥", "lo": "<", "ls": "≤", "hi": ">", "hs": "≥"}  # fmt: skip
+_BINARY = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "and", "or": "or", "xor": "xor",
+           "shl": "<<", "shr": ">>", "rem": "mod"}  # fmt: skip
+_COMPARE = {"eq": "=", "ne": "≠", "lt": "<", "le": "≤", "gt": ">", "ge": "≥", "equ": "=", "neu": "≠",
+            "ltu": "<", "leu": "≤", "gtu": ">", "geu": "≥", "lo": "<", "ls": "≤", "hi": ">",
+            "hs": "≥"}  # fmt: skip
 _UNARY = {"ex2": "2^{0}", "lg2": "log2({0})", "rcp": "1 / {0}", "sqrt": "sqrt({0})", "rsqrt": "1 / sqrt({0})",
-          "sin": "sin({0})", "cos": "cos({0})", "tanh": "tanh({0})", "abs": "|{0}|", "neg": "-{0}", "not": "not {0}",
-          "mov": "{0}", "cvta": "{0}", "cvt": "{0}, converted"}  # fmt: skip
+          "sin": "sin({0})", "cos": "cos({0})", "tanh": "tanh({0})", "abs": "|{0}|", "neg": "-{0}",
+          "not": "not {0}", "mov": "{0}", "cvta": "{0}", "cvt": "{0}, converted"}  # fmt: skip
 _LINE = re.compile(r"(?:(@!?%p\d+)\s+)?([\w.:]+)\s*(.*?);?$")
 _HEX_FLOAT = re.compile(r"0f([0-9A-Fa-f]{8})")
 
@@ -88,7 +89,7 @@ def vocabulary(kernel: Any) -> Table:
 
 
 def annotated(kernel: Any, notes: dict[str, str] | None = None) -> Table:
-    """Every PTX instruction of a kernel with what it computes; ``notes``: text to find in a line -> remark."""
+    """Every PTX instruction of a kernel with what it computes; ``notes``: text in a line -> remark."""
     rows = []
     for source_line, _, text in ptx_lines(kernel):
         remark = "; ".join(note for mark, note in (notes or {}).items() if mark in text)
@@ -113,7 +114,11 @@ def _sentence(parts: list[str], given: list[str]) -> str:
         return ""
     to, *values = given
     if name == "ld":
-        return f"{to} = {parts[1]} memory at {values[0]}" if parts[1] != "param" else f"{to} = parameter {values[0]}"
+        return (
+            f"{to} = {parts[1]} memory at {values[0]}"
+            if parts[1] != "param"
+            else f"{to} = parameter {values[0]}"
+        )
     if name == "st":
         return f"{parts[1]} memory at {to} = {values[0]}"
     if name == "setp":

@@ -1,6 +1,7 @@
 """Names of library kernels: real ones, with where each was seen, and what some of them say word by word.
 
-`data/kernel_names.csv`: a name, its family, and the public issue (repository#number) or the run it comes from.
+`data/kernel_names.csv`: a name, its family, and the public issue (repository#number) or the run it comes
+from.
 """
 
 import csv
@@ -45,7 +46,7 @@ def test_family_and_parts_of_a_real_name(row):
 
 
 def test_a_gemm_of_cublas_by_hand():
-    """BLAS: s is single precision, n not transposed; 128 x 64 is the tile (NVIDIA/TensorRT-LLM and many others)."""
+    """BLAS: s is single precision, n not transposed; 128 x 64 is the tile (many issues)."""
     told = meanings("ampere_sgemm_128x64_nn")
     assert told["ampere"].startswith("made for Ampere")
     assert told["s"] == "computes in: 32-bit float"
@@ -54,7 +55,7 @@ def test_a_gemm_of_cublas_by_hand():
 
 
 def test_cutlass_2_with_and_without_stages():
-    """`cutlass_80_simt_sgemm_128x128_8x4_nn_align1`: tile 128x128, K in steps of 8, 4 stages (CUTLASS's own rule)."""
+    """`cutlass_80_simt_sgemm_128x128_8x4_nn_align1`: tile, K step and stages (CUTLASS's rule)."""
     told = meanings("cutlass_80_simt_sgemm_128x128_8x4_nn_align1")
     assert "tile: 128 x 128" in told["128x128"]
     assert told["8x4"] == "K in steps of 8, 4 stage(s) in shared memory"
@@ -90,7 +91,7 @@ def test_cutlass_3_warp_specialized():
 
 
 def test_nvjet_is_inferred_and_bz_unknown():
-    """64x16: a measured K step of 64; hss: fp16 inputs, fp32 output (a public test of cuBLASLt's tail of K)."""
+    """64x16: a measured K step of 64; hss: fp16 inputs, fp32 output (a public test of cuBLASLt)."""
     found = explain("nvjet_sm90_hss_64x8_64x16_1x1_h_bz_splitK_NNT")
     told = meanings("nvjet_sm90_hss_64x8_64x16_1x1_h_bz_splitK_NNT")
     assert told["hss"] == "A and B 16-bit float; added up in 32-bit float; C 32-bit float"
@@ -102,8 +103,8 @@ def test_nvjet_is_inferred_and_bz_unknown():
 def test_xmma_types_in_their_roles():
     told = [p.meaning for p in explain("sm80_xmma_gemm_i8f32_i8i32_f32_tn_n_tilesize64x64x64_stage4").parts]
     assert told[3:8] == [
-        "A and B: 8-bit integer", "C: 32-bit float", "multiplied as: 8-bit integer", "added up as: 32-bit integer",
-        "scaled as: 32-bit float",
+        "A and B: 8-bit integer", "C: 32-bit float", "multiplied as: 8-bit integer",
+        "added up as: 32-bit integer", "scaled as: 32-bit float",
     ]  # fmt: skip
 
 
@@ -118,7 +119,10 @@ def test_xmma_types_in_their_roles():
         ("triton_red_fused__softmax_1", ["triton", "red", "fused", "softmax", "1"]),
         ("triton_tem_fused_mm", ["triton", "tem", "fused", "mm"]),
         ("cupy_add__float32_float_float32", ["cupy", "add", "float32", "float", "float32"]),
-        ("fmha_cutlassF_f32_aligned_64x64_rf_sm80", ["fmha", "cutlassF", "f32", "aligned", "64x64", "rf", "sm80"]),
+        (
+            "fmha_cutlassF_f32_aligned_64x64_rf_sm80",
+            ["fmha", "cutlassF", "f32", "aligned", "64x64", "rf", "sm80"],
+        ),
     ],
 )
 def test_parts(name, parts):
@@ -130,7 +134,9 @@ def test_parts(name, parts):
 def test_template_arguments_of_pytorch():
     told = [
         part.meaning
-        for part in explain("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, F, int> >(X)").parts
+        for part in explain(
+            "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, F, int> >(X)"
+        ).parts
     ]
     assert "most threads a block: 512" in told
     assert "results a thread makes at once: 1" in told
@@ -144,14 +150,21 @@ def test_demangling():
 
 
 def test_a_mangled_name_that_is_cut_off_still_shows_its_identifiers():
-    assert source_names("_ZN7cutlass6KernelINS_4gemm6kernel11threadbl...") == ["cutlass", "Kernel", "gemm", "kernel"]
+    assert source_names("_ZN7cutlass6KernelINS_4gemm6kernel11threadbl...") == [
+        "cutlass",
+        "Kernel",
+        "gemm",
+        "kernel",
+    ]
     assert explain("_ZN7cutlass6KernelINS_4gemm6kernel11threadbl...").parts[1].source == "inferred"
 
 
 def test_what_nobody_explained_is_called_unknown():
     assert explain("my_kernel").unknown == ["my_kernel"]
     assert explain("ampere_sgemm_128x64_wobble_nn").unknown == ["wobble"]
-    assert explain("void at::native::reduce_kernel<128, 4, at::native::R...").parts[-1].meaning == "cut off here"
+    assert (
+        explain("void at::native::reduce_kernel<128, 4, at::native::R...").parts[-1].meaning == "cut off here"
+    )
 
 
 @given(st.text(max_size=60) | st.text(alphabet="nvjetcutlass3x_<>(),: 0123x", max_size=60))
@@ -168,6 +181,9 @@ def test_only_text_is_a_name():
 
 def test_split_and_scan():
     assert split_arguments("4, at::F<a, b>, (c, d)") == ["4", "at::F<a, b>", "(c, d)"]
-    assert scan("aa_b", [rule("a(a)", "twice {1}")]) == [Part("aa", "twice a"), Part("b", "unknown", "unknown")]
+    assert scan("aa_b", [rule("a(a)", "twice {1}")]) == [
+        Part("aa", "twice a"),
+        Part("b", "unknown", "unknown"),
+    ]
     with pytest.raises(ValueError, match="documented"):
         Part("a", "b", "rumoured")

@@ -53,7 +53,8 @@ def _eights(x: np.ndarray) -> np.ndarray:
 
 widen_loads = Exercise(
     name="widen_loads",
-    task="Do what the PTX does: each thread takes 8 neighbouring elements, as long as all 8 are there. But load "
+    task="Do what the PTX does: each thread takes 8 neighbouring elements, as long as all 8 are there. "
+    "But load "
     "and store 16 bytes at a time. Blocks have 128 threads.",
     entry="widen_loads",
     spec=_eights,
@@ -95,8 +96,10 @@ extern "C" __global__ void widen_loads(float* y, const float* x, int n) {
     ],
     hints=[
         "shl by 3 is times 8, and the compare asks for first + 8 > n. 0f3F800000 is 1, so y = x * x + 1.",
-        "The compiler cannot know that x + first starts at a multiple of 16 bytes. You do: tell it by the type.",
-        "float4 v = ((const float4*)(x + first))[k] for k = 0, 1; then compute on v.x to v.w, and store likewise.",
+        "The compiler cannot know that x + first starts at a multiple of 16 bytes. You do: tell it by the "
+        "type.",
+        "float4 v = ((const float4*)(x + first))[k] for k = 0, 1; then compute on v.x to v.w, and store "
+        "likewise.",
     ],
     rtol=1e-5,
 )
@@ -113,7 +116,8 @@ def _launch_variance(n: int) -> Launch:
 
 remove_spill = Exercise(
     name="remove_spill",
-    task="y[i] = variance of the 48 values x[k * n + i], with at most 32 registers a thread, and nothing in local "
+    task="y[i] = variance of the 48 values x[k * n + i], with at most 32 registers a thread, and nothing "
+    "in local "
     "memory. Keep __launch_bounds__.",
     entry="remove_spill",
     spec=lambda x: x.astype(np.float64).var(axis=0),
@@ -144,7 +148,8 @@ remove_spill(float* y, const float* x, int n) {
             "bytes of local memory per thread",
             LOCAL,
             0,
-            "48 values do not fit in 32 registers. Which of them must a thread keep, if it reads x once and in order?",
+            "48 values do not fit in 32 registers. Which of them must a thread keep, if it reads x once "
+            "and in order?",
         ),
         at_most("registers per thread", REGISTERS, 32, "Keep __launch_bounds__(1024, 2)."),
         at_most(
@@ -213,7 +218,8 @@ void drop_branch(float* y, const float* a, const float* b, const float* x, int n
             "load requests of each warp",
             per_warp(LOADS),
             2,
-            "Loading a and b and choosing afterwards drops the branch too, with a load too many. Choose the pointer.",
+            "Loading a and b and choosing afterwards drops the branch too, with a load too many. Choose "
+            "the pointer.",
         ),
     ],
     hints=[
@@ -222,4 +228,3 @@ void drop_branch(float* y, const float* a, const float* b, const float* x, int n
         "const float* from = x[i] > 0 ? a : b;",
     ],
 )
-

@@ -1,7 +1,7 @@
 """Chapter 13, reading kernels: what `ncu` counted on an H200 beside what the emulator counts.
 
-`data/recorded/h200/ncu_counters.json` holds 12 small kernels with their launches and `ncu`'s counters; they are
-among those the emulator is tested with.
+`data/recorded/h200/ncu_counters.json` holds 12 small kernels with their launches and `ncu`'s counters; they
+are among those the emulator is tested with.
 """
 
 import json
@@ -19,6 +19,15 @@ from ..recorded import FOLDER
 from ..report import PLAIN_NAMES, Cell, Table
 
 _PATH = FOLDER / "h200" / "ncu_counters.json"
+_OWN = FOLDER / "h200" / "ncu_reading.json"  # the kernels of this chapter
+
+
+@cache
+def launches() -> dict[str, dict[str, float]]:
+    """A launch of this chapter, such as "each float4 8" or "variance 32" -> ncu's counters."""
+    return {
+        row["launch"]: row["counters"] for row in json.loads(_OWN.read_text(encoding="utf-8"))["launches"]
+    }
 
 
 @cache

@@ -9,7 +9,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from ..listing import machine_lines
-from ..pictures.style import BLACK, BLUE, FAINT, GREEN, INK, ORANGE, PAPER, VERMILION, boxes, clean, new_figure
+from ..pictures.style import (
+    BLACK,
+    BLUE,
+    FAINT,
+    GREEN,
+    INK,
+    ORANGE,
+    PAPER,
+    VERMILION,
+    boxes,
+    clean,
+    new_figure,
+)
 
 KINDS = {
     "load from global memory": BLUE,
@@ -44,22 +56,24 @@ def kind(text: str) -> str:
 def width(text: str) -> int:
     """Bytes a load or store moves per thread; 0 for anything else."""
     match = _OPCODE.match(text)
-    if not match or kind(text) not in (_LOAD, _STORE, _SPILL):
+    if not match or match[1] not in ("LDG", "STG", "LDL", "STL", "LDS", "STS"):
         return 0
     return next((_WIDTHS[part] for part in match[2].split(".") if part in _WIDTHS), 4)
 
 
 def order_picture(kernels: Mapping[str, Any], title: str = "") -> Figure:
-    """A row per kernel: its machine instructions from left to right; the height of a load or store is its width."""
+    """A row per kernel: its machine instructions in order; a load or store is as high as it is wide."""
     listed = {name: [line.text for line in machine_lines(kernel)] for name, kernel in kernels.items()}
     longest = max(len(texts) for texts in listed.values())
     figure = new_figure(9.0, 1.5 + 0.75 * len(listed))
-    axes = clean(figure.add_axes((0.16, 0.62 / figure.get_figheight(), 0.82, 1 - 1.32 / figure.get_figheight())))
+    axes = clean(
+        figure.add_axes((0.16, 0.62 / figure.get_figheight(), 0.82, 1 - 1.32 / figure.get_figheight()))
+    )
     for row, texts in enumerate(listed.values()):
         _draw_row(axes, -row, texts)
     axes.set_xlim(-0.5, max(longest, 24) + 0.5)
     axes.set_ylim(-len(listed) + 0.35, 1.0)
-    axes.set_yticks([0.4 - row for row in range(len(listed))], list(listed), color=BLACK)
+    axes.set_yticks([0.1 - row for row in range(len(listed))], list(listed), color=BLACK)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.set_xlabel("machine instruction, in the order of the program (counted)", color=INK)
@@ -80,7 +94,7 @@ def order_picture(kernels: Mapping[str, Any], title: str = "") -> Figure:
 def _draw_row(axes: Any, bottom: float, texts: list[str]) -> None:
     """One kernel: a box per instruction, 0.2 high for 4 bytes and 0.8 high for 16."""
     kinds = [kind(text) for text in texts]
-    heights = np.array([max(0.2, 0.05 * width(text)) if width(text) else 0.12 for text in texts])
+    heights = np.array([_height(text) for text in texts])
     at = np.arange(len(texts))
     for name, colour in KINDS.items():
         here = np.array([found == name for found in kinds])
@@ -90,3 +104,7 @@ def _draw_row(axes: Any, bottom: float, texts: list[str]) -> None:
                 facecolors=colour, edgecolors=PAPER if colour == FAINT else INK, linewidths=0.5,
                 hatch=_HATCHES.get(colour),
             )  # fmt: skip
+
+
+def _height(text: str) -> float:
+    return max(0.2, 0.05 * width(text)) if kind(text) in (_LOAD, _STORE, _SPILL) else 0.12

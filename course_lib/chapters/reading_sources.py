@@ -2,7 +2,8 @@
 
 from ..kernels import OPTIONS, Kernel
 
-# PER neighbouring floats a thread. QUALIFIER is empty, or __restrict__: a promise that y and x do not overlap.
+# PER neighbouring floats a thread. QUALIFIER is empty, or __restrict__: a promise that y and x do not
+# overlap.
 NEIGHBOURS = Kernel(
     "neighbours",
     r"""

@@ -1,6 +1,6 @@
 """Chapter 13, reading kernels: the launches that are timed on a GPU.
 
-With 50 launches per row about 2 s for `reading_each`, 1 s each for `reading_spills` and `reading_gelu`.
+With 50 launches per row less than 2 s each.
 """
 
 from typing import Any
@@ -16,19 +16,22 @@ ROWS = 48  # values of which a thread takes the variance
 
 
 def each(n: int) -> list[Point]:
-    """n floats doubled, 1 to 16 of them by each thread, in four forms."""
+    """n floats doubled, 1 to 16 of them by each thread, in the forms whose loads all start before a store."""
+    return [_each(n, form, per) for form in k.FORMS[1:] for per in k.PERS if form != "float4" or per >= 4]
 
+
+def overlap(n: int) -> list[Point]:
+    """The same where y and x may overlap: a store between any two loads."""
+    return [_each(n, k.FORMS[0], per) for per in k.PERS]
+
+
+def _each(n: int, form: str, per: int) -> Point:
     def arguments(cp: Any) -> tuple:
         return (cp.zeros(n, cp.float32), floats(cp, n), np.int32(n))
 
-    return [
-        Point(
-            {"form": form, "per": per}, k.each(form, per), (n // per // THREADS,), (THREADS,), arguments, 8 * n
-        )
-        for form in k.FORMS
-        for per in k.PERS
-        if form != "float4" or per >= 4
-    ]
+    return Point(
+        {"form": form, "per": per}, k.each(form, per), (n // per // THREADS,), (THREADS,), arguments, 8 * n
+    )
 
 
 def spills(n: int) -> list[Point]:
@@ -62,10 +65,13 @@ def gelus(n: int) -> list[Point]:
     ]
 
 
-# `reading_spills` is never modelled by `agreement` (small = 0): spills exist in the machine code only. The chapter
-# has a model of its own for it.
+# Two are not modelled by `agreement` (small = 0). `reading_spills`: spills exist in the machine code only;
+# the chapter has a model of its own. `reading_overlap`: the H200 joins stores to one sector that follow each
+# other at once, and not those with a load between them; the model knows no such difference and takes 4
+# elements for too fast.
 SWEEPS = (
     Sweep("reading_each", "floats", 1 << 26, each, 1 << 13, LINEAR),
+    Sweep("reading_overlap", "floats", 1 << 26, overlap, 0, LINEAR),
     Sweep("reading_spills", "threads", 1 << 20, spills, 0, LINEAR),
     Sweep("reading_gelu", "floats", 1 << 26, gelus, 1 << 13, LINEAR),
 )

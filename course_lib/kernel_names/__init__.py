@@ -1,7 +1,7 @@
 """What the name of a library's kernel says: `explain("ampere_sgemm_128x64_nn")`.
 
-A profiler lists kernels by names such as `cutlass3x_sm100_simt_sgemm_f32_f32_f32_f32_f32_64x64x16_...`. Here a
-name is cut into parts, each with its meaning and with how well that is known. What nobody has explained is
+A profiler lists kernels by names such as `cutlass3x_sm100_simt_sgemm_f32_f32_f32_f32_f32_64x64x16_...`. Here
+a name is cut into parts, each with its meaning and with how well that is known. What nobody has explained is
 called unknown.
 """
 

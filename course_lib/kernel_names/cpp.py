@@ -56,7 +56,7 @@ def source_names(mangled: str) -> list[str]:
 
 
 def split_arguments(text: str) -> list[str]:
-    """`4, at::F<a, b>, c` -> its parts at the commas outside brackets; a cut-off name may lack closing ones."""
+    """`4, at::F<a, b>, c`, cut at the commas outside brackets; a cut-off name may lack closing ones."""
     parts, depth, start = [], 0, 0
     for at, letter in enumerate(text):
         depth += (letter in "<({[") - (letter in ">)}]" and text[at - 1] != "-")
@@ -134,7 +134,7 @@ def _arguments(function: str, inside: str, nested: Nested) -> list[Part]:
 
 
 def _known_template(text: str, nested: Nested) -> list[Part]:
-    """An argument that is itself a template with known arguments, such as Flash_fwd_kernel_traits<64, ...>."""
+    """An argument that is a template with known arguments, such as Flash_fwd_kernel_traits<64, ...>."""
     head, bracket, rest = text.partition("<")
     if not bracket or not KERNELS.get(head, ("", ()))[1]:
         return []

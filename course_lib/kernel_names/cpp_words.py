@@ -128,7 +128,7 @@ KERNELS: dict[str, tuple[str, Sequence[str]]] = {
             "soft cap?",
             "softmax returned?",
         ),
-    ),  # fmt: skip
+    ),
     "flash_fwd_splitkv_kernel": (
         "attention, forward, keys shared out over blocks",
         ("shapes", "causal?", "window?"),
@@ -148,7 +148,7 @@ KERNELS: dict[str, tuple[str, Sequence[str]]] = {
             "Q and K share memory?",
             "type",
         ),
-    ),  # fmt: skip
+    ),
     "Kernel": ("a kernel of CUTLASS", ("which",)),
     "Kernel2": ("a kernel of CUTLASS", ("which",)),
     "device_kernel": ("a kernel of CUTLASS 3", ("which",)),

@@ -27,7 +27,8 @@ _COMPOUND = (
     "native_layer_norm_backward", "native_layer_norm", "native_batch_norm_backward", "native_dropout",
     "log_softmax_backward_data", "softmax_backward_data", "log_softmax", "to_copy", "unsafe_view",
     "scaled_dot_product_flash_attention", "scaled_dot_product_efficient_attention", "fused_rms_norm",
-    "threshold_backward", "convolution_backward", "max_pool2d_with_indices", "flex_attention", "slice_scatter",
+    "threshold_backward", "convolution_backward", "max_pool2d_with_indices", "flex_attention",
+    "slice_scatter",
     "index_put", "index_select", "nll_loss_forward", "gelu_backward", "zeros_like", "ones_like", "full_like",
     "constant_pad_nd", "scalar_tensor", "leaky_relu", "new_zeros", "masked_fill", "cat_backward",
 )  # fmt: skip

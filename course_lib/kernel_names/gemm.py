@@ -1,7 +1,7 @@
 """Names of matrix products and convolutions: cuBLAS, cuDNN and TensorRT, CUTLASS 2 and 3, nvjet.
 
-Sources. CUTLASS: `python/cutlass_library/gemm_operation.py` and `library.py` of NVIDIA/cutlass, which make the
-names. cuBLAS and cuDNN: no documentation; NVIDIA calls the rules of the xmma names confidential
+Sources. CUTLASS: `python/cutlass_library/gemm_operation.py` and `library.py` of NVIDIA/cutlass, which make
+the names. cuBLAS and cuDNN: no documentation; NVIDIA calls the rules of the xmma names confidential
 (NVIDIA/TensorRT-LLM#1541), so what is said of them is inferred from many names.
 """
 
@@ -27,7 +27,9 @@ from .words import (
 # BLAS counts by columns. Libraries that store by rows ask it for the transposed product: C^T = B^T A^T.
 LAYOUT = rule(r"([nt]{2})", layout_parts)
 LAYOUT3 = rule(r"([nt]{3})", layout_parts)
-TENSOR_LAYOUTS = guessed(r"(nhwc2nchw|nchw2nhwc|nhwckrsc|nc32hw32|ndhwc|nhwc|nchw)", "order of the tensor's axes: {1}")
+TENSOR_LAYOUTS = guessed(
+    r"(nhwc2nchw|nchw2nhwc|nhwckrsc|nc32hw32|ndhwc|nhwc|nchw)", "order of the tensor's axes: {1}"
+)
 PLAIN_TILE = rule(r"(\d+)x(\d+)", "a block makes a tile of {1} x {2} elements of C")
 
 
@@ -73,7 +75,9 @@ GENERATION_NAME = re.compile(rf"(trt_)?({GENERATION})_\w*(gemm|cudnn)")
 
 def _xmma_types(match: re.Match) -> Iterable[Part]:
     """`f16f16_f16f32_f32`, `i8f32_i8i32_f32`, `e4m3bf16_e4m3f32_f32`."""
-    for text, role in zip(match.groups(), ("A and B", "C", "multiplied as", "added up as", "scaled as"), strict=True):
+    for text, role in zip(
+        match.groups(), ("A and B", "C", "multiplied as", "added up as", "scaled as"), strict=True
+    ):
         yield type_part(text, role, "inferred")
 
 
@@ -89,7 +93,10 @@ XMMA: list[Rule] = [
     guessed(r"dgrad", "gradient of a convolution by its input"),
     guessed(r"wgrad", "gradient of a convolution by its weights"),
     guessed(r"implicit_gemm", "as a matrix product whose A is never stored"),
-    guessed(r"(indexed|interleaved|wo_smem|nhwckrsc_nhwc|nhwckrsc_nchw)", "{1}: a variant of the convolution's layout"),
+    guessed(
+        r"(indexed|interleaved|wo_smem|nhwckrsc_nhwc|nhwckrsc_nchw)",
+        "{1}: a variant of the convolution's layout",
+    ),
     rule(rf"({TYPE})({TYPE})_({TYPE})({TYPE})_({TYPE})", _xmma_types),
     rule(r"([nt]{2})(?=_[nt]_)", layout_parts),
     guessed(r"([nt])(?=_tile)", "C stored by columns (n) or rows (t): {1}"),
@@ -117,14 +124,22 @@ XMMA_NAME = re.compile(r"(sm\d+_)?xmma_")
 
 # -- cuBLAS since Hopper: nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_NNT ------------------------
 
-NVJET_LETTERS = {"h": "16-bit float", "s": "32-bit float", "t": "bfloat16", "d": "64-bit float", "q": "8-bit float"}
+NVJET_LETTERS = {
+    "h": "16-bit float",
+    "s": "32-bit float",
+    "t": "bfloat16",
+    "d": "64-bit float",
+    "q": "8-bit float",
+}
 
 
 def _nvjet_types(match: re.Match) -> Iterable[Part]:
     """Three letters or more: A and B, accumulator, C."""
     told = "; ".join(
         f"{role} {NVJET_LETTERS.get(letter, '?')}"
-        for role, letter in zip(("A and B", "added up in", "C"), (match[1][0], match[1][-2], match[1][-1]), strict=True)
+        for role, letter in zip(
+            ("A and B", "added up in", "C"), (match[1][0], match[1][-2], match[1][-1]), strict=True
+        )
     )
     yield Part(match[1], told, "inferred")
 
@@ -165,7 +180,11 @@ def _cutlass_core(match: re.Match) -> Iterable[Part]:
     if digits:
         yield Part(digits, f"tensor-core instruction {instruction(digits)}")
     if between:
-        yield type_part(between, "inputs are rounded to") if between in TYPES else Part(between, "unknown", "unknown")
+        yield (
+            type_part(between, "inputs are rounded to")
+            if between in TYPES
+            else Part(between, "unknown", "unknown")
+        )
     yield Part(what, _OPERATION[what])
 
 
@@ -249,7 +268,9 @@ def explain_gemm(name: str) -> tuple[str, list[Part]] | None:
     if name.startswith("nvjet"):
         return "cuBLAS (nvjet)", scan(name, NVJET)
     if XMMA_NAME.match(name):
-        return ("cuBLAS (xmma)" if "_gemm_" in name and "implicit" not in name else "cuDNN (xmma)"), scan(name, XMMA)
+        return ("cuBLAS (xmma)" if "_gemm_" in name and "implicit" not in name else "cuDNN (xmma)"), scan(
+            name, XMMA
+        )
     if GENERATION_NAME.match(name):
         return ("cuDNN" if "cudnn" in name else "cuBLAS"), scan(name, BY_GENERATION)
     return None

@@ -49,7 +49,7 @@ def guessed(pattern: str, meaning: Meaning, *, open: bool = False) -> Rule:
 
 
 def scan(text: str, rules: Sequence[Rule]) -> list[Part]:
-    """Cut ``text`` from left to right; at each place the first rule that fits wins, else the word is unknown."""
+    """Cut ``text`` from left to right; everywhere the first rule that fits wins, else a word is unknown."""
     found: list[Part] = []
     at = 0
     while at < len(text):

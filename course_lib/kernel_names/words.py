@@ -33,11 +33,15 @@ TYPE = "|".join(sorted(TYPES, key=len, reverse=True))
 GENERATION = "|".join(GENERATIONS)
 LAYOUTS = {"n": "stored by columns (not transposed)", "t": "stored by rows (transposed)"}
 
-ARCHITECTURE = rule(r"sm_?(\d+)a?", lambda m: [Part(m.group(), f"for compute capability {_dotted(m[1])} and up")])
+ARCHITECTURE = rule(
+    r"sm_?(\d+)a?", lambda m: [Part(m.group(), f"for compute capability {_dotted(m[1])} and up")]
+)
 GENERATION_RULE = rule(
     f"({GENERATION})", lambda m: [Part(m[1], f"made for {m[1].title()} GPUs (CC {GENERATIONS[m[1]]})")]
 )
-ALIGN = rule(r"align(\d+)", "loads of at most {1} element(s); pointers and row lengths must be multiples of it")
+ALIGN = rule(
+    r"align(\d+)", "loads of at most {1} element(s); pointers and row lengths must be multiples of it"
+)
 VERSION = guessed(r"v(\d+)", "version {1} of this kernel")
 ACTIVATION = rule(r"(relu|gelu|bias|silu|sigmoid|tanh)", "the epilogue applies {1} to the result")
 
