@@ -219,7 +219,7 @@ replay = HostExercise(
     ],
     hints=[
         "Nothing runs during a capture. Copies of a batch belong outside of it.",
-        "The graph keeps the addresses of the capture. So new input must go into the same array: rods[0].set(...).",
+        "The graph keeps the addresses of the capture, so new input must go into the same array: rods[0].",
         "After an odd number of steps the result is in rods[1].",
     ],
     rtol=1e-5,

@@ -1,15 +1,18 @@
 """Chapter 11, launch overhead: what its notebook shows, behind sliders too. Everything here is modelled."""
 
+import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 
 from matplotlib.figure import Figure
 
 from .. import standin
+from ..emulator.errors import HazardWarning
 from ..gpus import DEFAULT
 from ..report import Cell
 from ..report import Table as ShownTable
-from ..standin.ledger import Operation, operations
+from ..standin.ledger import Operation, operations, stream_hazards
 from ..standin.streams import submit
 from .launch_costs import costs
 from .launch_picture import gantt, said
@@ -30,6 +33,38 @@ class OnPaper:
     def __call__(self, grid: tuple, block: tuple, args: Sequence = ()) -> None:
         size = sum(array.nbytes for array in args if getattr(array, "ndim", 0))
         submit(Operation("kernel", self.name, bytes=size), f"kernel {self.name!r}", lambda clock: None)
+
+
+def asked(program: Callable, *given: object) -> tuple[Operation, ...]:
+    """What a program calls: `program(cp, *given)` with the stand-in as `cp`, whatever the machine.
+
+    A kernel among the arguments is replaced by one that is only noted, an array of the GPU by a copy.
+    """
+    args = [OnPaper(one.name) if hasattr(one, "code") else _copied(one) for one in given]
+    standin.cuda.Device().synchronize()
+    with operations() as done:
+        program(standin, *args)
+    return tuple(done)
+
+
+def hazards(program: Callable, *given: object) -> list[str]:
+    """What the streams of a program leave without order, one sentence each; as for `asked`."""
+    with stream_hazards() as found, warnings.catch_warnings():
+        warnings.simplefilter("ignore", HazardWarning)
+        asked(program, *given)
+    return found or ["nothing is left without order"]
+
+
+def source_as(function: Callable, name: str) -> str:
+    """The source of a function under another name."""
+    return inspect.getsource(function).replace(f"def {function.__name__}(", f"def {name}(", 1)
+
+
+def _copied(value: object) -> object:
+    """Arrays of the GPU, also within tuples and lists, as arrays of the stand-in; the rest as it is."""
+    if isinstance(value, tuple | list):
+        return type(value)(_copied(one) for one in value)
+    return standin.asarray(value.get()) if hasattr(value, "get") else value
 
 
 # -- many kernels, or one ------------------------------------------------------------
