@@ -179,10 +179,9 @@ buffered(float* __restrict__ c, const float* __restrict__ a, const float* __rest
             fragment[(k + 1) % 2].load(k == BK - 1 ? next : now, (k + 1) % BK, row, col);
             if (k == 0 && step + 1 < n / BK) copier.load(n);
             const float *f = &fragment[k % 2].a[0].x, *g = &fragment[k % 2].b[0].x;
-            for (int i = 0; i < TM; i += 2)
-                for (int j = 0; j < TN; j += 2)
-                    for (int e = 0; e < 4; ++e)  // 2 x 2, round in a circle
-                        sum[i + e / 2][j + (e + 1) / 2 % 2] += f[i + e / 2] * g[j + (e + 1) / 2 % 2];
+            for (int group = 0; group < TM; group += 4)
+                for (int j = 0; j < TN; ++j)
+                    for (int i = group; i < group + 4; ++i) sum[i][j] += f[i] * g[j];
         }
     }
     c += (top + row) * n + left + col;
