@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from course_lib import standin as cp
+from course_lib.agreement import compare, modelled_sweep
 from course_lib.chapters import start_clock, start_picture, start_timer
 from course_lib.chapters import start_spread as spread
 from course_lib.chapters import start_sweeps as sweeps
@@ -18,6 +19,7 @@ from course_lib.chapters.start_clock_picture import CLOCKS, clock_picture
 from course_lib.chapters.start_kernels import WAYS
 from course_lib.chapters.start_map import markdown_table
 from course_lib.gpus import gpu, names
+from course_lib.recorded import recorded
 
 
 @pytest.fixture(autouse=True)
@@ -209,6 +211,26 @@ def test_every_launch_of_the_sums_is_right():
         out, a, b = args[:3]
         expected = a * b + b if "steps" in point.columns else a + b
         np.testing.assert_allclose(out, expected, rtol=1e-6)
+
+
+def test_twenty_launches_are_one_graph_with_the_same_answer():
+    args = []
+    launch = lambda: args.append(1)  # noqa: E731
+    assert sweeps.several(cp, launch, 1) is launch
+    point = sweeps.add_point("neighbours", 1 << 12, {})
+    made = point.arguments(cp)
+    kernel = point.kernel.compile(cp)
+    several = sweeps.several(cp, lambda: kernel(point.grid, point.block, made), 3)
+    made[0][:] = 0
+    several()
+    np.testing.assert_array_equal(made[0], made[1] + made[2])
+
+
+def test_the_model_is_farthest_off_near_the_ridge():
+    """Two resources almost equally slow hinder each other: the chapter says so of the record."""
+    found = compare(recorded("h200", "start_steps"), modelled_sweep("start_steps"))
+    steps = [point.columns["steps"] for point in sweeps.steps(1 << 12)]
+    assert steps[int(found.ratio.argmin())] in (32, 64, 128)
 
 
 def test_a_tail_has_one_block_more_than_20_waves():

@@ -17,6 +17,7 @@ from ..kernels import Kernel
 from ..sweeps import LINEAR, LOOP, Call, Point, Reading, Sweep, floats
 from ..timing import measure, nothing
 from . import start_kernels as k
+from .launch_runs import captured
 
 THREADS, EACH = 256, 8
 LARGE = 1 << 26  # floats of each array: 268 MB, far above any L2
@@ -175,11 +176,11 @@ def compiling(cp: Any, n: int) -> Callable[[], float]:
 
 
 def repeated(n: int) -> list[Call | Reading]:
-    """One launch, and 20 in a row between one pair of events: of arrays that L2 holds, and of larger ones."""
+    """One launch, and 20 between one pair of events: of arrays that L2 holds, and of larger ones."""
     return [
         Call(
             {"floats": size, "launches": times},
-            lambda cp, m=size, t=times: several(launcher(cp, m), t),
+            lambda cp, m=size, t=times: several(cp, launcher(cp, m), t),
             12 * size * times,
             size * times,
             warm=True,
@@ -189,14 +190,14 @@ def repeated(n: int) -> list[Call | Reading]:
     ]
 
 
-def several(launch: Callable[[], object], times: int) -> Callable[[], None]:
-    """So many launches as one."""
-
-    def launches() -> None:
-        for _ in range(times):
-            launch()
-
-    return launches
+def several(cp: Any, launch: Callable[[], object], times: int) -> Callable[[], object]:
+    """So many launches as one: a CUDA graph, so that the GPU does not wait for the host in between."""
+    if times == 1:
+        return launch
+    launch()  # loads the kernel, which a capture may not
+    cp.cuda.get_current_stream().synchronize()
+    graph = captured(cp.cuda.Stream(non_blocking=True), lambda: [launch() for _ in range(times)])
+    return lambda kept=launch: graph.launch()  # `kept`: its arrays must live as long as the graph
 
 
 # -- the data, and the runs ----------------------------------------------------------
