@@ -70,8 +70,8 @@ extern "C" __global__ void blur_rows(int* y, const int* x, int rows) {
 )
 blur_rows = Exercise(
     name="blur_rows",
-    task="y[r][t] = x[r][t - 1] + x[r][t] + x[r][t + 1], around the end of the row. 3 blocks of 128 threads stay; "
-    "each takes every 3rd row, and copies the next one while it works on this one.",
+    task="y[r][t] = x[r][t - 1] + x[r][t] + x[r][t + 1], around the end of the row. 3 blocks of 128 "
+    "threads stay; each takes every 3rd row, and copies the next one while it works on this one.",
     entry="blur_rows",
     spec=_blur,
     launch=_launch_blur,
@@ -110,7 +110,7 @@ blur_rows = Exercise(
         exactly("shared bytes", SHARED, 1024, "Two rows of 512 bytes."),
     ],
     hints=[
-        "Before the loop, copy the block's first row. In the loop: wait, meet, start the next copy, use this row.",
+        "Before the loop, copy the block's first row. In it: wait, meet, start the next copy, use this row.",
         "When may the other buffer be overwritten? When all threads have used it: behind the barrier.",
         "The last row has no next one: a guard on the copy, not on the barrier.",
     ],
@@ -135,8 +135,8 @@ extern "C" __global__ void flip_tiles(float* y, const float4* x, int tiles) {
 )
 flip_tiles = Exercise(
     name="flip_tiles",
-    task="Transpose every 16 x 16 matrix of x. 2 blocks of 64 threads stay; each has 4 matrices in shared memory, of "
-    "which 3 are in flight while one is stored. Matrix i is x[64 * i] up to x[64 * i + 63].",
+    task="Transpose every 16 x 16 matrix of x. 2 blocks of 64 threads stay; each has 4 matrices in shared "
+    "memory, of which 3 are in flight while one is stored. Matrix i is x[64 * i] up to x[64 * i + 63].",
     entry="flip_tiles",
     spec=lambda x: x.transpose(0, 2, 1),
     launch=_launch_flip,
@@ -206,8 +206,9 @@ extern "C" __global__ void row_steps(int* y, const int* table, const int* index,
 )
 row_steps = Exercise(
     name="row_steps",
-    task="y[i][t] = table[index[i]][t] - table[index[i]][t - 1], around the end of the row (64 elements). Threads 64 to "
-    "95 fetch rows into two buffers, threads 0 to 63 use them: barriers 1 + s for full, 3 + s for empty.",
+    task="y[i][t] = table[index[i]][t] - table[index[i]][t - 1], around the end of the row (64 elements). "
+    "Threads 64 to 95 fetch rows into two buffers, threads 0 to 63 use them: barriers 1 + s for full, 3 + s "
+    "for empty.",
     entry="row_steps",
     spec=_steps,
     launch=_launch_steps,
@@ -249,7 +250,7 @@ row_steps = Exercise(
     ],
     hints=[
         "Four barriers of 96 threads: who waits at 1 + s, and who only arrives? And at 3 + s?",
-        "The producer need not wait for empty the first time it fills a buffer. So how often may the others arrive?",
+        "The producer need not wait for empty at its first visit. So how often may the others arrive?",
         "The producer arrives at full when its copies are there, not when it has started them.",
     ],
     picture=lambda: _picture(producers(2), "row_steps: a producer and two buffers, modelled", mark=False),

@@ -26,16 +26,26 @@ def name(variant: str, stages: int) -> str:
     ) else variant  # fmt: skip
 
 
+def shapes() -> Recorded | None:
+    """The recorded launches whose blocks were all on their SMs at once, None where there are none."""
+    table = recording("pipeline_shapes")
+    if table is None:
+        return None
+    columns = zip(*(table[key] for key in ("variant", "stages", "tile", "blocks")), strict=True)
+    keep = np.array([sweeps.fits(*(value.item() for value in row)) for row in columns])
+    return Recorded(table.name, table.meta, {key: column[keep] for key, column in table.columns.items()})
+
+
 def recorded_ms(variant: str, stages: int, tile: int = 256, blocks: int = 1) -> float | None:
     """Milliseconds of one launch of `pipeline_shapes`, None where it was not recorded."""
-    table = recording("pipeline_shapes")
+    table = shapes()
     row = None if table is None else table.where(variant=variant, stages=stages, tile=tile, blocks=blocks)
     return float(row.ms[0]) if row is not None and len(row) else None
 
 
 def shapes_table(tile: int = 256, blocks: Sequence[int] = (1, 2)) -> Table:
     """Every variant for one tile: predicted and recorded milliseconds with 1 and 2 blocks on an SM."""
-    table = recording("pipeline_shapes")
+    table = shapes()
     header = ["variant", "bytes in flight (1 block)"]
     for count in blocks:
         header += [f"{count} an SM: modelled ms"] + (["recorded ms"] if table is not None else [])
@@ -67,7 +77,7 @@ def _pairs(table: Recorded) -> tuple[np.ndarray, np.ndarray]:
 
 def model_words() -> str:
     """How far the chapter's model is off, and how many pairs of launches it puts in the wrong order."""
-    table = recording("pipeline_shapes")
+    table = shapes()
     if table is None:
         return NOT_RECORDED.format("pipeline_shapes")
     said, was = _pairs(table)
@@ -77,29 +87,35 @@ def model_words() -> str:
         lines.append(f"{blocks} an SM: modelled / recorded from {ratio.min():.2f} to {ratio.max():.2f}")
     apart = was[:, None] * 1.1 < was[None, :]
     wrong = apart & (said[:, None] > said[None, :] * (1 + 1e-9))
+    ours = table["variant"] != "registers"
+    both = ours[:, None] & ours[None, :]
     lines.append(
-        f"of {apart.sum():,} pairs recorded 10 % apart, the model puts {wrong.sum()} in the wrong order"
+        f"of {apart.sum():,} pairs recorded 10 % apart, the model puts {wrong.sum()} in the wrong order; "
+        f"without `registers`, {(wrong & both).sum()} of {(apart & both).sum():,}"
     )
     return "\n".join(lines)
 
 
 def findings() -> str:
     """What the record says about one block an SM and tiles of 4 KB: how much each step gained."""
-    steps = [("one buffer", 1), ("registers", 2), ("stages", 2), ("stages", 3), ("stages", 4)]
-    steps += [("stages", 6), ("producer warps", 4)]
-    times = [recorded_ms(*step) for step in steps]
-    if None in times:
+    steps = [("one buffer", 1), ("registers", 2), *(("stages", n) for n in sweeps.STAGES)]
+    steps.append(("producer warps", 6))
+    ms = [recorded_ms(*step) for step in steps]
+    if None in ms:
         return NOT_RECORDED.format("pipeline_shapes")
-    lines = [
-        f"{name(*step)}: {ms:.3f} ms recorded, {times[0] / ms:.2f} times as fast as one buffer"
-        for step, ms in zip(steps, times, strict=True)
-    ]
+    lines = [f"one buffer: {ms[0]:.3f} ms recorded, H200"]
+    for step, each in zip(steps[1:], ms[1:], strict=True):
+        lines.append(f"{name(*step)}: {each:.3f} ms, {ms[0] / each:.2f} times as fast")
+    library = recording("pipeline_stages")
+    row = None if library is None else library.where(variant="cuBLAS")
+    if row is not None and len(row):
+        lines.append(f"cuBLAS, for comparison: {row.ms[0]:.3f} ms")
     return "\n".join(lines)
 
 
 def little_chart() -> Figure:
     """Recorded rate of every launch over the bytes its SMs had in flight, and Little's law for DRAM."""
-    table, gpu = recording("pipeline_shapes"), find_gpu(DEFAULT)
+    table, gpu = shapes(), find_gpu(DEFAULT)
     figure = new_figure(9.0, 4.2)
     axes = clean(figure.add_axes((0.08, 0.13, 0.9, 0.77)), grid="both")
     needed, roof = little_bytes(), gpu.measured.dram_read_gb_per_s / 1e3

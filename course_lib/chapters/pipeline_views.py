@@ -1,9 +1,11 @@
-"""Chapter 10, pipelines: its counted tables, the function behind its slider, and the picture of its stages."""
+"""Chapter 10, pipelines: its counted tables, the function behind its slider, and pictures of its stages."""
 
+import re
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from ..emulator import RawKernel
 from ..gpus import WARP, device, names
 from ..gpus import gpu as find_gpu
 from ..occupancy import occupancy
@@ -15,7 +17,6 @@ from .pipelines import (
     bytes_in_flight,
     costs,
     little_bytes,
-    per_tile,
     period,
     predicted_ms,
     scheme,
@@ -45,17 +46,26 @@ def counted(tiles: int) -> dict:
     }
 
 
-def register_table(tiles: Sequence[int] = (256, 512, 1024)) -> Table:
-    """Registers per thread of the three ways for several tiles: from the compiled kernels."""
-    from .. import standin as cp
-
-    ways = {"one buffer": k.ONE_BUFFER, "registers": k.REGISTERS, "2 stages": k.STAGED}
+def assembled(tiles: Sequence[int] = (256, 512, 1024)) -> Table:
+    """Registers, and how much of a tile's use the assembler puts before the next is asked for."""
+    ways = {"registers": k.REGISTERS, "2 stages": k.STAGED}
     rows = []
     for name, kernel in ways.items():
-        made = [k.tiled(kernel, tile, 2).compile(cp).num_regs for tile in tiles]
-        rows.append([Cell(name), *map(Cell, made)])
-    header = ["registers per thread", *(f"tile of {tile * k.FLOAT4 // 1024} KB" for tile in tiles)]
-    return Table(header, rows, {0}, "counted in the compiled kernels")
+        for tile in tiles:
+            made = RawKernel(kernel.source, kernel.name, k.tiled(kernel, tile, 2).options)
+            before, every = asked_after(made.sass)
+            cells = [name, f"{tile * k.FLOAT4 // 1024} KB", made.num_regs, f"{before} of {every}"]
+            rows.append([Cell(text) for text in cells])
+    header = ["kernel", "tile", "registers per thread", "multiply-adds before the next tile is asked for"]
+    return Table(header, rows, {0}, "counted in the SASS of the loop")
+
+
+def asked_after(sass: str) -> tuple[int, int]:
+    """FFMA of the loop (behind its barrier) before its last load of global memory, and all of them."""
+    names = re.findall(r"\b(BAR|LDG|LDGSTS|FFMA|STG)\b", sass)
+    loop = names[names.index("BAR") :]
+    asks = [at for at, name in enumerate(loop) if name.startswith("LDG")]
+    return loop[: asks[-1]].count("FFMA"), loop.count("FFMA")
 
 
 # -- the picture and the slider --------------------------------------------------------
@@ -93,17 +103,18 @@ def show_pipeline(stages: int = 2, tile_kb: int = 4, blocks: int = 1) -> tuple[F
     shared = stages * tile * k.FLOAT4
     found = occupancy(k.THREADS, REGISTERS, shared)
     variant = "stages" if stages > 1 else "one buffer"
-    said = f"{stages} x {tile_kb} KB = {shared:,} bytes of shared memory a block: {found.blocks} fit on an SM"
-    if found.blocks < blocks:
-        blocks = max(found.blocks, 1)
-    _, drawn = plan(variant, stages, tile, blocks)
-    ms = predicted_ms(variant, stages, tile, blocks)
-    figure = timeline({f"1 of {blocks} on the SM": drawn}, WINDOW, f"{stages} stages, modelled")
-    flying = bytes_in_flight(scheme(variant, stages), tile, blocks)
+    said = f"{stages} x {tile_kb} KB = {shared:,} bytes of shared memory a block"
+    fit = min(blocks, found.blocks)
+    _, drawn = plan(variant, stages, tile, max(fit, 1))
+    figure = timeline({f"1 of {max(fit, 1)} on the SM": drawn}, WINDOW, f"{stages} stages, modelled")
+    if not fit:
+        return figure, f"{said}: more than a block may have. It does not fit."
+    ms = predicted_ms(variant, stages, tile, fit)
+    flying = bytes_in_flight(scheme(variant, stages), tile, fit)
+    share = f"{flying / little_bytes():.0%} of what its share of DRAM needs"
     lines = [
-        said + f" ({found.fraction:.1%} occupancy), {blocks} run",
-        f"modelled: {flying:,} bytes in flight on an SM, {flying / little_bytes():.0%} of what its share of DRAM "
-        f"needs; {ms:.3f} ms for 2^21 rows",
+        f"{said}: {found.blocks} fit on an SM ({found.fraction:.1%} occupancy), {fit} run",
+        f"modelled: {flying:,} bytes in flight on an SM, {share}; {ms:.3f} ms for 2^21 rows",
     ]
     return figure, "\n".join(lines)
 

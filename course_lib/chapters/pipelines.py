@@ -4,8 +4,8 @@ On an SM some blocks stay, and each works through its tiles. A tile is asked for
 of DRAM, and is then used.
 
 * Arriving tiles of an SM are at least as far apart as its share of DRAM's bandwidth allows.
-* Alone, a block uses a tile in `CLOCKS_EACH` clocks for each instruction of a warp: the next one needs its result
-  (chapter 07), and two warps on a scheduler are too few to fill the gaps.
+* Alone, a block uses a tile in `CLOCKS_EACH` clocks for each instruction of a warp: the next one needs its
+  result (chapter 07), and two warps on a scheduler are too few to fill the gaps.
 * Blocks on one SM do not disturb each other, until its busiest unit (counted) is never idle.
 
 When the next tile is asked for is what distinguishes the kernels (`Scheme`).
@@ -25,6 +25,7 @@ from . import pipeline_kernels as k
 from .pipeline_sweeps import ROWS, arguments, kernel
 
 TILES = 24  # of each block, simulated
+LARGEST = 1024  # float4 in a tile of which three are 48 KB, what a kernel may declare
 CLOCKS_EACH = 4  # from an instruction to the next that needs its result
 
 
@@ -59,8 +60,11 @@ def producers(stages: int) -> Scheme:
 
 @dataclass(frozen=True)
 class Costs:
-    """Clocks of an SM for a tile: `latency` of DRAM, `transfer` of its bytes at the SM's share of DRAM, `use` by
-    a block alone, and `unit`, how long that keeps the busiest unit busy."""
+    """Clocks of an SM for a tile.
+
+    `latency` of DRAM, `transfer` of the bytes at the SM's share of DRAM, `use` by a block alone, and `unit`:
+    how long that keeps the busiest unit of the SM.
+    """
 
     latency: float
     transfer: float
@@ -153,7 +157,12 @@ def period(spans: Iterable[Span]) -> float:
 
 
 def per_tile(variant: str, stages: int, tile: int, metric: str) -> float:
-    """A count for each tile of one block: of 14 tiles, less that of 2, over 12."""
+    """A count for each tile of one block: of 14 tiles, less that of 2, over 12.
+
+    Tiles beyond `LARGEST` are counted as several of it.
+    """
+    if tile > LARGEST:
+        return tile / LARGEST * per_tile(variant, stages, LARGEST, metric)
     many, few = (_counts(variant, stages, tile, tiles)[metric] for tiles in (14, 2))
     return (many - few) / 12
 
