@@ -116,15 +116,28 @@ def findings() -> str:
     ]
     ratios = {key: model.product_time(*key, 4096).ms / value for key, value in ms.items()}
     low, high = (pick(ratios, key=ratios.__getitem__) for pick in (min, max))
+    lines += _large()
     ends = [f"{ratios[key]:.2f} ({' '.join(key)})" for key in (low, high)]
     lines.append(f"Modelled / recorded: from {' to '.join(ends)}.")
     return "\n".join(lines)
 
 
+def _large() -> list[str]:
+    """The best kernel and the library at n = 8192, in fp16."""
+    table = recording("precision_product_8192")
+    library = library_ms(table, "fp16") if table else None
+    if not library:
+        return []
+    own, best = (2 * 8192**3 / ms / 1e9 for ms in (milliseconds(table, "mma tiled", "fp16"), library))
+    return [
+        f"n = 8192, fp16: {own:.0f} TFLOP/s by mma_tiled, {best:.0f} by cuBLAS, {100 * own / best:.0f} %."
+    ]
+
+
 def _library_lines(table: Recorded) -> list[str]:
     found = {element: library_ms(table, element) for element in ("fp32", "tf32", "bf16", "fp16", "e4m3")}
     said = [f"{2 * 4096**3 / ms / 1e9:,.0f} TFLOP/s in {element}" for element, ms in found.items() if ms]
-    return [f"The libraries reach {', '.join(said)}."] if said else []
+    return [f"cuBLAS (e4m3: by PyTorch) reaches {', '.join(said)}."] if said else []
 
 
 # -- bytes -----------------------------------------------------------------------------------------
