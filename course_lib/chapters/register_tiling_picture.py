@@ -101,7 +101,8 @@ def _block_panel(axes: Axes, warps: np.ndarray, chosen: int) -> None:
             x, y, wide, high = part
             axes.add_patch(Rectangle((x, y), wide, high, fill=False, edgecolor=INK, linewidth=0.8))
             if high >= 8:
-                axes.text(x + wide / 2, y + high / 2, f"warp {warp}", ha="center", va="center", fontsize=8)
+                beside = (x + 0.04 * wide, y + high * (0.78 if high > 8 else 0.5))
+                axes.text(*beside, f"warp {warp}", ha="left", va="center", fontsize=8.5, color=BLACK)
 
 
 def _parts(rows: np.ndarray, cols: np.ndarray) -> list[tuple[int, int, int, int]]:
