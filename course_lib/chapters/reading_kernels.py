@@ -3,9 +3,10 @@
 import numpy as np
 
 from ..exercises import Exercise, Launch
+from ..kernels import Kernel
 from ..promises import at_most, exactly
 from .reading_picture import order_picture
-from .reading_sources import VARIANCE
+from .reading_sources import BOUNDED, CHOOSE, SQUARES
 
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 STORES = "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"
@@ -16,6 +17,13 @@ REGISTERS = "launch__registers_per_thread"
 def per_warp(metric: str):
     """A function of a profile: a count for each warp of the launch."""
     return lambda p: p[metric] / (p["launch__grid_size"] * -(-p["launch__block_size"] // 32))
+
+
+def _compiled(kernel: Kernel):
+    """The kernel for its machine code, whatever the backend."""
+    from .. import standin
+
+    return kernel.compile(standin)
 
 
 # -- 1: loads of 16 bytes ----------------------------------------------------------
@@ -102,6 +110,7 @@ extern "C" __global__ void widen_loads(float* y, const float* x, int n) {
         "likewise.",
     ],
     rtol=1e-5,
+    picture=lambda: order_picture({"so far": _compiled(SQUARES)}, "The colleague's kernel"),
 )
 
 
@@ -165,14 +174,10 @@ remove_spill(float* y, const float* x, int n) {
         "Keep the loop over k, with no array: value, mean and sum are three registers.",
     ],
     rtol=1e-4,
-    picture=lambda: order_picture({"an array of 48": _spilled()}, "Two passes over an array, 32 registers"),
+    picture=lambda: order_picture(
+        {"an array of 48": _compiled(BOUNDED)}, "Two passes over an array, 32 registers"
+    ),
 )
-
-
-def _spilled():
-    from .. import standin
-
-    return VARIANCE.define(BOUNDS="__launch_bounds__(1024,2)").compile(standin)
 
 
 # -- 3: no branch ------------------------------------------------------------------
@@ -227,4 +232,5 @@ void drop_branch(float* y, const float* a, const float* b, const float* x, int n
         "Which of the two arrays is read can be decided before anything is loaded.",
         "const float* from = x[i] > 0 ? a : b;",
     ],
+    picture=lambda: order_picture({"with a branch": _compiled(CHOOSE)}, "A load on either side of an if"),
 )

@@ -28,10 +28,12 @@ KINDS = {
     "store to global memory": VERMILION,
     "load or store of spilled registers": ORANGE,
     "floating-point arithmetic": GREEN,
+    "branch or call": BLACK,
     "addresses, tests, constants": FAINT,
 }
+MANY = 120  # instructions in a row from which on boxes are too narrow for edges
 _HATCHES = {VERMILION: "////", ORANGE: "xxx"}  # not told by colour alone
-_LOAD, _STORE, _SPILL, _FLOAT, _REST = KINDS
+_LOAD, _STORE, _SPILL, _FLOAT, _BRANCH, _REST = KINDS
 _OPCODE = re.compile(r"(?:@!?U?P\w+\s+)?([A-Z0-9]+)((?:\.\w+)*)")
 _WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
 _FLOATS = re.compile(r"F(ADD|MUL|FMA|SEL|SETP|MNMX)|MUFU|HFMA2|HADD2|HMUL2")
@@ -50,6 +52,8 @@ def kind(text: str) -> str:
         return _SPILL
     if name in ("LDG", "STG"):
         return _LOAD if name == "LDG" else _STORE
+    if name in ("BRA", "BRX", "CALL", "RET", "BSSY", "BSYNC"):
+        return _BRANCH
     return _FLOAT if _FLOATS.match(name) else _REST
 
 
@@ -94,15 +98,17 @@ def order_picture(kernels: Mapping[str, Any], title: str = "") -> Figure:
 def _draw_row(axes: Any, bottom: float, texts: list[str]) -> None:
     """One kernel: a box per instruction, 0.2 high for 4 bytes and 0.8 high for 16."""
     kinds = [kind(text) for text in texts]
+    fine = len(texts) > MANY
     heights = np.array([_height(text) for text in texts])
     at = np.arange(len(texts))
     for name, colour in KINDS.items():
         here = np.array([found == name for found in kinds])
         if here.any():
             boxes(
-                axes, at[here], bottom, 0.9, heights[here],
-                facecolors=colour, edgecolors=PAPER if colour == FAINT else INK, linewidths=0.5,
-                hatch=_HATCHES.get(colour),
+                axes, at[here], bottom, 1.0 if fine else 0.9, heights[here],
+                facecolors=colour, edgecolors=PAPER if colour == FAINT else INK,
+                linewidths=0 if fine else 0.5,
+                hatch=None if fine else _HATCHES.get(colour),
             )  # fmt: skip
 
 

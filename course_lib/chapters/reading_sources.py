@@ -79,6 +79,30 @@ extern "C" __global__ void gelu(float* y, const float* x, int n) {
 """,
 )
 
+# what the exercises start from, shown as pictures of their machine code
+SQUARES = Kernel(
+    "squares",
+    r"""
+extern "C" __global__ void squares(float* __restrict__ y, const float* __restrict__ x, int n) {
+    int first = 8 * (blockIdx.x * blockDim.x + threadIdx.x);
+    if (first + 8 > n) return;
+    for (int k = 0; k < 8; ++k) y[first + k] = x[first + k] * x[first + k] + 1;
+}
+""",
+)
+BOUNDED = Kernel(VARIANCE.name, VARIANCE.source, (*OPTIONS, "-DBOUNDS=__launch_bounds__(1024,2)"))
+CHOOSE = Kernel(
+    "choose",
+    r"""
+extern "C" __global__ void choose(float* y, const float* a, const float* b, const float* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    if (x[i] > 0) y[i] = a[i];
+    else y[i] = b[i];
+}
+""",
+)
+
 FORMS = ("may overlap", "__restrict__", "float4", "strided")
 PERS = (1, 2, 4, 8, 16)
 

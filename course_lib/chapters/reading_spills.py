@@ -122,6 +122,7 @@ def spill_picture(chosen: int, title: str = "") -> Figure:
         ends = {"low": table["low_ms"], "high": table["high_ms"]}
         series.append(Series("recorded", table["registers"], table.ms, where=DEFAULT, **ends))
     figure = draw_sweep(*series, xlabel="registers per thread", ylabel="time (ms)", title=title)
+    figure.axes[0].legend(frameon=False, fontsize=9, loc="upper right")
     here = spilled(chosen)["registers"]
     figure.axes[0].axvline(here, color=VERMILION, linewidth=1.2, linestyle=":")
     return figure
