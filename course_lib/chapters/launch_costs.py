@@ -26,7 +26,7 @@ PROBED = Costs(
     pageable=(7.9, 15.5),
 )
 MEANING = {
-    "launch": "host: launch a kernel",
+    "launch": "host: launch a kernel with two arguments",
     "copy": "host: order a copy, slices included",
     "graph": "host: launch a graph",
     "record": "host: record an event",
@@ -47,7 +47,7 @@ def costs(gpu: str = DEFAULT) -> Costs:
         return PROBED
     cost, size, copy = tables
     node = _us(size, way="graph", rounds=0)
-    launch = _us(cost, way="launches, ordered", launches=500)
+    launch = _us(size, way="launches", rounds=0)
     return Costs(
         launch=launch,
         copy=(_us(cost, way="chunks, ordered") - launch) / 2,

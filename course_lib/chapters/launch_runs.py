@@ -22,6 +22,14 @@ def pinned(cp: Any, count: int, dtype: Any = np.float32) -> np.ndarray:
     return np.frombuffer(memory, dtype, count)
 
 
+def buffers(cp: Any, n: int) -> tuple[tuple[np.ndarray, np.ndarray], tuple[Any, Any]]:
+    """Two arrays of n floats in pinned memory, the first from 0.1 to 0.9, and two on the GPU: all ready."""
+    host, device = (pinned(cp, n), pinned(cp, n)), (cp.zeros(n, cp.float32), cp.zeros(n, cp.float32))
+    host[0][:], host[1][:] = np.linspace(0.1, 0.9, n), 0
+    cp.cuda.Device().synchronize()
+    return host, device
+
+
 def host_floats(cp: Any, memory: str, count: int) -> np.ndarray:
     """`count` floats of 0.5 in pinned or pageable memory of the host."""
     found = pinned(cp, count) if memory == "pinned" else np.empty(count, np.float32)

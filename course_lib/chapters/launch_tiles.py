@@ -1,6 +1,7 @@
 """Chapter 11, launch overhead: tiles of unequal work, and who gets them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -57,6 +58,15 @@ def plan_words(image: np.ndarray, blocks: int) -> str:
         for name, turns in found.items()
     ]
     return "modelled\n" + "\n".join(lines)
+
+
+def both_ways(cp: Any, shares: Any, queue: Any, across: int, most: int) -> dict[str, Any]:
+    """The image by 8 blocks with equal shares, and by 8 that draw from a queue."""
+    images = {name: cp.zeros((SIDE * across,) * 2, cp.int32) for name in ("shares", "queue")}
+    sizes = np.int32(across * across), np.int32(across), np.int32(most)
+    shares((8,), (SIDE, SIDE), (images["shares"], *sizes))
+    queue((8,), (SIDE, SIDE), (images["queue"], cp.zeros(1, cp.int32), *sizes))
+    return images
 
 
 def draw_tiles(image: np.ndarray) -> Figure:

@@ -4,12 +4,14 @@ import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from .. import standin
 from ..emulator.errors import HazardWarning
 from ..gpus import DEFAULT
+from ..profile import profile
 from ..report import Cell
 from ..report import Table as ShownTable
 from ..standin.ledger import Operation, operations, stream_hazards
@@ -29,8 +31,10 @@ class OnPaper:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.last: tuple = ()
 
     def __call__(self, grid: tuple, block: tuple, args: Sequence = ()) -> None:
+        self.last = grid, block, args
         size = sum(array.nbytes for array in args if getattr(array, "ndim", 0))
         submit(Operation("kernel", self.name, bytes=size), f"kernel {self.name!r}", lambda clock: None)
 
@@ -40,7 +44,10 @@ def asked(program: Callable, *given: object) -> tuple[Operation, ...]:
 
     A kernel among the arguments is replaced by one that is only noted, an array of the GPU by a copy.
     """
-    args = [OnPaper(one.name) if hasattr(one, "code") else _copied(one) for one in given]
+    return _asked(program, [OnPaper(one.name) if hasattr(one, "code") else _copied(one) for one in given])
+
+
+def _asked(program: Callable, args: Sequence[object]) -> tuple[Operation, ...]:
     standin.cuda.Device().synchronize()
     with operations() as done:
         program(standin, *args)
@@ -51,13 +58,46 @@ def hazards(program: Callable, *given: object) -> list[str]:
     """What the streams of a program leave without order, one sentence each; as for `asked`."""
     with stream_hazards() as found, warnings.catch_warnings():
         warnings.simplefilter("ignore", HazardWarning)
-        asked(program, *given)
+        _asked(program, [_emulated(one) if hasattr(one, "code") else _copied(one) for one in given])
     return found or ["nothing is left without order"]
 
 
 def source_as(function: Callable, name: str) -> str:
     """The source of a function under another name."""
     return inspect.getsource(function).replace(f"def {function.__name__}(", f"def {name}(", 1)
+
+
+def _emulated(kernel: Any) -> standin.RawKernel:
+    return standin.RawKernel(kernel.code, kernel.name, options=kernel.options)
+
+
+def programs_table(programs: dict[str, tuple]) -> ShownTable:
+    """What programs call, and the sectors that all their launches ask for: counted.
+
+    `programs`: by name, the function and its arguments after `cp`, the first of them the one kernel that it
+    launches. A launch is profiled once and counts as often as it is made.
+    """
+    calls, sectors = {}, {}
+    for name, (program, kernel, *given) in programs.items():
+        paper = OnPaper(kernel.name)
+        calls[name] = _asked(program, [paper, *map(_copied, given)])
+        grid, block, args = paper.last
+        one = profile(
+            _emulated(kernel), grid, block, [getattr(arg, "get", lambda arg=arg: arg)() for arg in args]
+        )
+        sectors[name] = count_calls(calls[name])["kernel"] * one["memory_l2_theoretical_sectors_global"]
+    table = calls_table(calls)
+    table.rows.append([Cell("sectors, loads and stores"), *(Cell(f"{n:,}") for n in sectors.values())])
+    return table
+
+
+def refusal(call: Callable[[], object]) -> str:
+    """The name of the error that a call raises; "no error" if it does not."""
+    try:
+        call()
+    except RuntimeError as error:
+        return str(error).split(":")[0]
+    return "no error"
 
 
 def _copied(value: object) -> object:
