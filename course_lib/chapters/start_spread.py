@@ -33,7 +33,7 @@ def runs_chart() -> Figure:
             change = 100 * (now["median_ms"] / np.median(now["median_ms"]) - 1)
             label = f"measured, {device().name}"
             axes.plot(now["run"], change, color=ORANGE, label=label, **EVIDENCE["measured"])
-        axes.legend(frameon=False, fontsize=9, loc="upper right")
+    figure.axes[0].legend(frameon=False, fontsize=9, loc="upper right")  # for both
     return figure
 
 
