@@ -6,7 +6,6 @@ from .emulator.asynchronous import COPY_SPACES, copy_metrics
 from .emulator.isa.matrix_form import tensor_operations, tensor_work
 from .emulator.lanes import WARP
 from .emulator.program import Program
-from .emulator.rounds import load_rounds
 from .emulator.tally import Tally
 
 _FLOATS = {"add": "fadd", "sub": "fadd", "mul": "fmul", "fma": "ffma", "mad": "ffma"}
@@ -54,7 +53,7 @@ def _memory(tally: Tally) -> dict[str, float]:
 
 
 def _for_model(program: Program, tally: Tally) -> dict[str, float]:
-    rounds = sum(load_rounds(block.instructions) * tally.warps[block.number] for block in program.blocks)
+    rounds = sum(each * warps for each, warps in zip(program.rounds, tally.warps, strict=True))
     return {
         "course__l1_tags_global.sum": _total(tally, "tags", ("global", "atomic global")),
         "course__sectors_ideal_global_op_ld.sum": _total(

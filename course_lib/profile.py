@@ -106,14 +106,10 @@ def profile(
     Raises what a launch raises: LaunchError, ArgumentError, MemoryAccessError, StepBudgetError, ...
     """
     emulated = as_emulated(kernel)
-    grid3, block3, parameters, dynamic = emulated.prepare(grid, block, on_host(args), shared_mem)
-    program = emulated.program
-    launched = launch(
-        program, grid3, block3, parameters, dynamic, observe=_widths(emulated, program), seed=seed,
-        names=emulated.parameter_names, cooperative=emulated.enable_cooperative_groups,
-        step_budget=emulated.step_budget, scratch=True,
-    )  # fmt: skip
-    return Profile(emulated, launched, block3, dynamic)
+    prepared = emulated.prepare(grid, block, on_host(args), shared_mem)
+    widths = _widths(emulated, prepared.program)
+    launched = launch(prepared, observe=widths, seed=seed, scratch=True)
+    return Profile(emulated, launched, prepared.block, prepared.shared_mem)
 
 
 def as_emulated(kernel: Any) -> RawKernel:

@@ -63,10 +63,10 @@ def timeline(
     `kernel`: a RawKernel of the emulator or of CuPy. `args` are not changed. Raises what a launch raises.
     """
     emulated = as_emulated(kernel)
-    grid3, block3, parameters, dynamic = emulated.prepare(grid, block, on_host(args), shared_mem)
     trace, program = Trace(*warp), emulated.program
-    names = emulated.parameter_names
-    launch(program, grid3, block3, parameters, dynamic, observe={}, names=names, trace=trace, scratch=True)
+    launch(
+        emulated.prepare(grid, block, on_host(args), shared_mem), observe={}, trace=trace, scratch=True
+    )
     steps: list[Step] = []
     for pc, active in trace.steps:
         for instruction in program.blocks[pc].instructions:

@@ -11,6 +11,7 @@ from .address import Address, Plain, Value
 from .atomics import serialise
 from .faults import ScatteredError, fault, refuse_store
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_SIZE, Region
+from .request import Request
 from .scatter import atomic_parts, load_parts, store_parts
 
 if TYPE_CHECKING:
@@ -128,10 +129,11 @@ class MemoryAccess:
             place = self._locate(space, address, offset, dtype, count, site)
         except ScatteredError:
             return load_parts(self, space, address, offset, dtype, count, site)
-        if observe and place.space not in _UNCOUNTED:
+        observer = self.chunk.observer
+        if observe and observer is not None and place.space not in _UNCOUNTED:
             width = dtype.itemsize * count
-            self.chunk.observe(
-                self, place.space, place.address, offset, width, site, False, None, place.region
+            observer.access(
+                self, Request(place.space, place.address, offset, width, site, False, None, place.region)
             )
         view, first, indices = place.view, place.first, place.indices
         if type(indices) is int:
@@ -152,8 +154,11 @@ class MemoryAccess:
         region, view, first, indices = place.region, place.view, place.first, place.indices
         if region is not None and not region.writable:
             refuse_store(self, address, offset, region.name, site)
-        width = dtype.itemsize * len(values)
-        self.chunk.observe(self, place.space, place.address, offset, width, site, True, values, region)
+        if self.chunk.observer is not None:
+            width = dtype.itemsize * len(values)
+            self.chunk.observer.access(
+                self, Request(place.space, place.address, offset, width, site, True, values, region)
+            )
         for k, value in enumerate(values):
             if type(indices) is int and np.ndim(value) == 0:
                 view[first + indices + k] = value
@@ -171,9 +176,11 @@ class MemoryAccess:
         region = place.region
         if region is not None and not region.writable:
             refuse_store(self, address, offset, region.name, site)
-        self.chunk.observe(
-            self, "atomic " + place.space, place.address, offset, dtype.itemsize, site, True, None, region
-        )
+        if self.chunk.observer is not None:
+            space, width = "atomic " + place.space, dtype.itemsize
+            self.chunk.observer.access(
+                self, Request(space, place.address, offset, width, site, True, None, region)
+            )
         places = np.broadcast_to(place.indices, self.lanes.shape).ravel() + place.first
         values = [np.broadcast_to(value, self.lanes.shape).ravel() for value in operands]
         return serialise(place.view, places, function, values).reshape(self.lanes.shape)

@@ -18,6 +18,7 @@ from .address import Plain, Value, lanes
 from .fragment import Fragment
 from .memory import POISON
 from .ragged import ragged_load
+from .request import Request
 from .tally import SiteTally
 
 if TYPE_CHECKING:
@@ -97,7 +98,9 @@ class Copies:
         words = size // 4
         place = fragment._locate("shared", target, target_offset, WORD, words, site)
         columns = [values[:, k].reshape(shape) for k in range(words)]
-        self.chunk.observe(fragment, "shared", target, target_offset, size, site, True, columns, None)
+        if self.chunk.observer is not None:
+            request = Request("shared", target, target_offset, size, site, True, columns)
+            self.chunk.observer.access(fragment, request)
         tally.requests, tally.lanes = before[0] + fragment.lanes.warp_count, before[1] + fragment.lanes.count
         first = np.broadcast_to(place.indices, shape).ravel() + place.first
         places = first[:, None] + np.arange(words)
@@ -157,29 +160,27 @@ class Copies:
 
     # -- watching -------------------------------------------------------------
 
-    def check(
-        self, fragment: Fragment, address: Value, offset: int, width: int, store: bool, site: int
-    ) -> None:
+    def check(self, fragment: Fragment, request: Request) -> None:
         """Report lanes that touch shared memory to which a copy is in flight; count what is in flight."""
-        places = within(fragment, address, offset)
+        places = within(fragment, request.address, request.offset)
         rows, words = fragment.rows_of_lanes(), self.chunk.shared_row // 4
         first = places // 4 + rows * words
-        if self.chunk.tally is not None and not store:
+        if self.chunk.tally is not None and not request.store:
             in_flight = 4 * np.count_nonzero(self.owner[rows[0] * words : (rows[0] + 1) * words])
             self.chunk.tally.in_flight = max(self.chunk.tally.in_flight, in_flight)
-        for word in range(max(1, width // 4)):
+        for word in range(max(1, request.width // 4)):
             owner = self.owner[first + word]
             if owner.any():
-                self._report(fragment, owner, places + 4 * word, store, site)
+                self._report(fragment, owner, places + 4 * word, request)
                 return
 
     def _report(
-        self, fragment: Fragment, owner: np.ndarray, offsets: np.ndarray, store: bool, site: int
+        self, fragment: Fragment, owner: np.ndarray, offsets: np.ndarray, request: Request
     ) -> None:
         at = int(np.argmax(owner != 0))
         block, thread = int(fragment.lanes.lane_blocks[at]), int(fragment.lanes.lane_threads[at])
         issuer = int(owner[at]) - 1
-        verb = "writes" if store else "reads"
+        verb = "writes" if request.store else "reads"
         place, name = self.chunk.program.shared_place(int(offsets[at])), self.chunk.hazards.thread_name
         then = "first" if issuer == thread else "in that thread, then __syncthreads()"
         message = (
@@ -187,7 +188,7 @@ class Copies:
             "asynchronously without having waited yet; wait (cp.async.wait_group, __pipeline_wait_prior) "
             f"{then}"
         )
-        line = self.chunk.program.line(site)
+        line = self.chunk.program.line(request.site)
         lanes_hit = int((owner != 0).sum())
         self.chunk.hazards.add(KIND, message, line, block, thread, int(offsets[at]), lanes_hit, verb)  # type: ignore[union-attr]
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import grid_sync
-from .address import Plain, Value
+from .address import Plain
 from .asynchronous import Copies
 from .barriers import Barriers
 from .divergence import join, split
 from .errors import EmulatorError, StepBudgetError
 from .fragment import Fragment
 from .lanes import LaneSet
-from .memory import Region, poisoned
+from .memory import poisoned
 from .observe import Observer
 from .stack import check_depth
 from .votes import BarrierVotes
@@ -272,14 +272,6 @@ class Chunk:
         raise EmulatorError(f"{self.program.kernel}, line {block.line}: the kernel executed trap{advice}")
 
     # -- observing ------------------------------------------------------------
-
-    def observe(
-        self, fragment: Fragment, space: str, address: Value, offset: int, width: int, site: int,
-        store: bool, values: list[np.ndarray] | None, region: Region | None,
-    ) -> None:  # fmt: skip
-        """A memory access is about to happen: count it and check it."""
-        if self.observer is not None:
-            self.observer.access(fragment, space, address, offset, width, site, store, values, region)
 
     def report_inactive(self, fragment: Fragment, undefined: np.ndarray, site: int) -> None:
         """Results of a warp instruction are undefined in some lanes: `undefined` (warps, 32)."""

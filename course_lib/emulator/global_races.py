@@ -29,6 +29,7 @@ from .shared_races import stored_words
 if TYPE_CHECKING:
     from .fragment import Fragment
     from .memory import Region
+    from .request import Request
     from .run import Launch
 
 _PATTERNS = count(1)
@@ -218,11 +219,9 @@ class GlobalRaces:
         self.fences = Fences(launch.geometry.blocks, launch.geometry.threads) if facts.fenced else None
         self.watched = {region.start: Watched(region, self.grain) for region in launch.stored_regions()}
 
-    def access(
-        self, kind: str, fragment: Fragment, order: Order, address: Value, offset: int, width: int,
-        site: int, values: Sequence[np.ndarray] | None, region: Region,
-    ) -> None:  # fmt: skip
-        """Check and note a "load", "store" or "atomic" of `width` bytes a lane, about to happen."""
+    def access(self, kind: str, fragment: Fragment, order: Order, request: Request) -> None:
+        """Check and note a "load", "store" or "atomic" that is about to happen."""
+        _, address, offset, width, site, _, values, region = request
         watched = self.watched.get(region.start)
         if watched is None:
             return

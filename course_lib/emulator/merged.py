@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .opcodes import family, memory_form
 from .program import Program
 from .ptx import SIZES, Imm, Reg, Sym, Vec
+from .sass import SassLine
 
 _SASS = re.compile(r"(?:@!?U?P\w+\s+)?(LDG|STG|LDS|STS)((?:\.\w+)*)\b")
 _SASS_WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
@@ -36,10 +38,11 @@ class _Access:
     width: int
 
 
-def sass_widths(program: Program, sass: Iterable) -> dict[int, int]:
+@lru_cache(maxsize=256)
+def sass_widths(program: Program, sass: tuple[SassLine, ...]) -> dict[int, int]:
     """Instruction number -> bytes per lane as SASS accesses them; 0: another access brings its bytes.
 
-    `sass` holds (address, text, source line, PTX line) rows. Only instructions that differ from the PTX
+    Called with the same arguments again it returns the same table. Only instructions that differ from the PTX
     are listed. The table is empty where the SASS is not fully explained by the PTX: every SASS access must
     stand on a PTX access of its kind, and every PTX access without one must lie within the bytes that a
     SASS access on the same base register moves. A count that follows the PTX is better than a guess.
@@ -63,6 +66,7 @@ def sass_widths(program: Program, sass: Iterable) -> dict[int, int]:
     return widths
 
 
+@lru_cache(maxsize=256)
 def may_merge(program: Program) -> bool:
     """Whether two accesses share a base register and lie within 16 bytes, so that ptxas could join them.
 

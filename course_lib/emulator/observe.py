@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .address import Address, AddressBase, Value
+from .address import Address, AddressBase
 from .lanes import WARP, LaneSet
 from .memory import POISON, Region
 from .order import FULL_MASK, Order
+from .request import Request
 from .shared_races import SharedRaces
 
 if TYPE_CHECKING:
@@ -29,50 +30,44 @@ class Observer:
 
     # -- memory ---------------------------------------------------------------
 
-    def access(
-        self, fragment: Fragment, space: str, address: Value, offset: int, width: int, site: int,
-        store: bool, values: list[np.ndarray] | None, region: Region | None,
-    ) -> None:  # fmt: skip
-        """A memory access is about to happen. `space` is "atomic global" and the like for atomics."""
+    def access(self, fragment: Fragment, request: Request) -> None:
+        """A memory access is about to happen."""
+        region, site = request.region, request.site
         if region is not None:
-            self.tally.touch(fragment, address, offset, region, store, site)
-        self.tally.access(fragment, space, address, offset, width, site, store)
-        kind = (
-            "atomic"
-            if space.startswith("atomic") or site in self.facts.ordered
-            else "store"
-            if store
-            else "load"
-        )
+            self.tally.touch(fragment, request)
+        self.tally.access(fragment, request)
+        if request.space.startswith("atomic") or site in self.facts.ordered:
+            kind = "atomic"
+        else:
+            kind = "store" if request.store else "load"
         if site in self.facts.releases:
             self.fence(fragment)
         if region is not None:
             if kind != "store" and region.start in self.launch.undefined:
-                self._check_defined(fragment, address, offset, width, site, region)
+                self._check_defined(fragment, request, region)
             if not (self.facts.fenced and (kind == "atomic" or site in self.facts.volatile)):
-                self.races.access(kind, fragment, self.order, address, offset, width, site, values, region)
-        elif self.shared is not None and space.endswith("shared"):
+                self.races.access(kind, fragment, self.order, request)
+        elif self.shared is not None and request.space.endswith("shared"):
             if self.chunk.copies.waiting:
-                self.chunk.copies.check(fragment, address, offset, width, store, site)
-            self.shared.access(kind, fragment, address, offset, width, site, values)
+                self.chunk.copies.check(fragment, request)
+            self.shared.access(kind, fragment, request)
 
     def copy_arrived(self, fragment: Fragment, offsets: np.ndarray, width: int, site: int) -> None:
         """An asynchronous copy to shared memory is complete: as if its threads had stored just now."""
         if self.shared is not None:
             address = Address(AddressBase(offsets.reshape(fragment.lanes.shape)), 0)
-            self.shared.access("store", fragment, address, 0, width, site, None)
+            self.shared.access("store", fragment, Request("shared", address, 0, width, site, True))
 
-    def _check_defined(
-        self, fragment: Fragment, address: Value, offset: int, width: int, site: int, region: Region
-    ) -> None:
+    def _check_defined(self, fragment: Fragment, request: Request, region: Region) -> None:
         """Report lanes that read words nobody has written since the array was made by `empty`."""
+        address, offset = request.address, request.offset
         words = region.view(np.dtype(np.uint32))
         if type(address) is Address:
             first = address.base.low + address.offset + offset - region.start
             index = np.broadcast_to(address.base.indices(0), fragment.lanes.shape).ravel() + first >> 2
         else:
             index = np.full(fragment.lanes.count, int(address) + offset - region.start >> 2)
-        places = np.minimum(index + np.arange(-(-width // 4))[:, None], len(words) - 1)
+        places = np.minimum(index + np.arange(-(-request.width // 4))[:, None], len(words) - 1)
         mask = (words[places] == POISON).any(0)
         if mask.any():
             at, lanes = int(np.argmax(mask)), fragment.lanes
@@ -81,9 +76,9 @@ class Observer:
                 f"{region.name} is read at byte {byte}, where nothing was stored since empty() made it; "
                 "the value is whatever the memory held before"
             )
-            block, thread, line = lanes.lane_blocks[at], lanes.lane_threads[at], self.chunk.program.line(site)
-            where, times = region.start + byte, int(mask.sum())
-            self.hazards.add("uninitialised read", message, line, int(block), int(thread), where, times)
+            block, thread = int(lanes.lane_blocks[at]), int(lanes.lane_threads[at])
+            line, where = self.chunk.program.line(request.site), region.start + byte
+            self.hazards.add("uninitialised read", message, line, block, thread, where, int(mask.sum()))
 
     # -- barriers and fences --------------------------------------------------
 

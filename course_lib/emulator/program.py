@@ -13,6 +13,7 @@ from .facts import Facts, facts_of
 from .memory import GlobalMemory, Region
 from .ptx import Instruction, Parameter, Reg, Variable
 from .ranks import ranks
+from .rounds import load_rounds
 from .special import STAND_INS
 
 
@@ -58,7 +59,7 @@ class Block:
         return any(not i.opcode.startswith(("ret", "exit", "bra")) for i in self.instructions)
 
 
-@dataclass
+@dataclass(eq=False)
 class Program:
     """An entry of a PTX module with every device function it calls.
 
@@ -124,6 +125,11 @@ class Program:
     def facts(self) -> Facts:
         """What the memory instructions may do."""
         return facts_of(self.instructions)
+
+    @cached_property
+    def rounds(self) -> list[float]:
+        """For each block, the rounds of global loads in one execution (see `rounds`)."""
+        return [load_rounds(block.instructions) for block in self.blocks]
 
     @cached_property
     def ranks(self) -> list[int]:

@@ -8,6 +8,7 @@ from .address import Plain, Value, lanes
 from .fragment import Fragment
 from .lanes import Selector
 from .matrix import as_address
+from .request import Request
 
 WORD, BYTE = np.dtype(np.uint32), np.dtype(np.uint8)
 
@@ -68,5 +69,7 @@ def _observed(part: Fragment, addresses: np.ndarray, offset: int, size: int, sit
     odd = (int(np.bitwise_or.reduce(addresses, axis=None)) | offset) % size
     if region is None or high + size > region.end or odd:
         return False
-    part.chunk.observe(part, "global", as_address(addresses), offset, size, site, False, None, region)
+    if part.chunk.observer is not None:
+        request = Request("global", as_address(addresses), offset, size, site, False, None, region)
+        part.chunk.observer.access(part, request)
     return True

@@ -11,6 +11,7 @@ from .arguments import pack, warn_author
 from .compile import Compiled, compile_source
 from .cubin import Resources
 from .errors import EmulatorError, LaunchError, UnsupportedError
+from .prepared import Prepared
 from .signature import parse_signature
 
 _PTX_VERSION = _BINARY_VERSION = 90  # sm_90
@@ -86,24 +87,21 @@ class RawKernel:
         """
         from .run import launch
 
-        grid3, block3, parameters, dynamic = self.prepare(grid, block, args, shared_mem)
-        names, cooperative = self.parameter_names, self.enable_cooperative_groups
-        launch(
-            self.program, grid3, block3, parameters, dynamic,
-            names=names, cooperative=cooperative, step_budget=self.step_budget,
-        )  # fmt: skip
+        launch(self.prepare(grid, block, args, shared_mem))
 
-    def prepare(
-        self, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0
-    ) -> tuple[limits.Dim3, limits.Dim3, list[bytes | np.ndarray], int]:
-        """Check a launch; what ``run.launch`` takes: grid, block, parameters, dynamic shared bytes."""
+    def prepare(self, grid: tuple, block: tuple, args: Sequence[Any], shared_mem: int = 0) -> Prepared:
+        """Check a launch; what ``run.launch`` takes."""
         grid3, block3 = limits.dimensions(grid, "grid"), limits.dimensions(block, "block")
         dynamic = limits.shared_bytes(shared_mem)
         limits.check_launch(self._expression, grid3, block3, self.resources, dynamic, self._max_dynamic)
         if self.enable_cooperative_groups:
             grid3 = self._cooperative_grid(grid3, block3, dynamic)
         signature = parse_signature(self.code, self._expression)
-        return grid3, block3, pack(args, self.program.parameters, signature, self._expression), dynamic
+        parameters = pack(args, self.program.parameters, signature, self._expression)
+        names, cooperative = self.parameter_names, self.enable_cooperative_groups
+        return Prepared(
+            self.program, grid3, block3, parameters, dynamic, names, cooperative, self.step_budget
+        )
 
     @property
     def parameter_names(self) -> list[str]:

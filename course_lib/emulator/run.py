@@ -23,7 +23,7 @@ from .tally import Tally
 from .undefined import is_undefined
 
 if TYPE_CHECKING:
-    from .program import Program
+    from .prepared import Prepared
     from .trace import Trace
 
 CHUNK_LANES = 32_768
@@ -37,27 +37,24 @@ SEEDED_BLOCKS = 1 << 24  # a larger grid keeps its order
 class Launch:
     """One kernel launch: memory map, parameters, limits and what is being observed."""
 
-    def __init__(
-        self, program: Program, geometry: Geometry, parameters: list, shared_mem: int, names: list[str],
-        widths: dict[int, int] | None, step_budget: int, cooperative: bool, scratch: bool,
-    ) -> None:  # fmt: skip
-        self.program = program
-        self.geometry = geometry
-        self.shared_size = program.static_shared + shared_mem
+    def __init__(self, prepared: Prepared, observe: dict[int, int] | None, scratch: bool) -> None:
+        program = self.program = prepared.program
+        geometry = self.geometry = Geometry(prepared.grid, prepared.block)
+        _check_size(program.kernel, geometry)
+        self.shared_size = program.static_shared + prepared.shared_mem
         self.memory = GlobalMemory(scratch)
         self.symbols = program.map_variables(self.memory)
         self.arrays: dict[str, int] = {}
         self.undefined = {r.start for r, owner in self.memory.add_kept() if is_undefined(owner)}
-        self.values = self._pack(parameters, names)
+        self.values = self._pack(prepared.parameters, prepared.names)
         self._cache: dict[tuple[int, str], np.generic] = {}
         self.printed, self.print_cut = 0, False
         self.spare_local: LocalMemory | None = None  # of a chunk that has ended
-        self.step_budget = step_budget
-        self.cooperative = cooperative
-        observe = widths is not None
-        self.tally = Tally(len(program.blocks), widths) if observe else None
-        self.hazards = HazardLog(program.kernel, geometry) if observe else None
-        self.races = GlobalRaces(self) if observe else None
+        self.step_budget = prepared.step_budget or STEP_BUDGET
+        self.cooperative = prepared.cooperative
+        self.tally = None if observe is None else Tally(len(program.blocks), observe)
+        self.hazards = None if observe is None else HazardLog(program.kernel, geometry)
+        self.races = None if observe is None else GlobalRaces(self)
 
     def _pack(self, parameters: list, names: list[str]) -> bytes:
         """The parameter block; maps arrays, and notes where those of unwritten memory begin."""
@@ -100,34 +97,23 @@ class Launch:
 
 
 def launch(
-    program: Program, grid: tuple[int, int, int], block: tuple[int, int, int], parameters: list,
-    shared_mem: int = 0, *, observe: dict[int, int] | None = None, step_budget: int | None = None,
-    seed: int | None = None, names: list[str] | None = None, cooperative: bool = False,
-    trace: Trace | None = None, scratch: bool = False,
-) -> Launch:  # fmt: skip
+    prepared: Prepared,
+    *,
+    observe: dict[int, int] | None = None,
+    seed: int | None = None,
+    trace: Trace | None = None,
+    scratch: bool = False,
+) -> Launch:
     """Run a kernel to its end.
 
-    `parameters`: per kernel parameter the raw bytes of its exact size, or a NumPy array, passed as a
-    pointer to its first element and changed in place. `shared_mem`: dynamic shared memory in bytes.
     `observe` turns counters and hazard checks on; they are in the returned `Launch`. It is the table of
     `merged.sass_widths`, empty where every access is counted as the PTX has it. `seed` shuffles the order
-    of blocks; `names` are the parameters' names for messages; `cooperative` allows a barrier of the grid.
-    `step_budget`: how many steps blocks that run together may take; one is an instruction for 2,048 threads.
-    `trace` is filled with the path of one warp, where counters are on. With `scratch` the launch changes no
-    array and no variable: it works on copies.
+    of blocks. `trace` is filled with the path of one warp, where counters are on. With `scratch` the launch
+    changes no array and no variable: it works on copies.
 
     Raises MemoryAccessError, DeadlockError, StepBudgetError, and LaunchError above 2^29 threads.
     """
-    geometry = Geometry(grid, block)
-    if geometry.blocks * geometry.threads > MOST_THREADS:
-        raise LaunchError(
-            f"{program.kernel}: {geometry.blocks:,} blocks of {geometry.threads} threads are more than the "
-            f"{MOST_THREADS:,} threads that the emulator takes on. Use a smaller size"
-        )
-    running = Launch(
-        program, geometry, parameters, shared_mem, names or [], observe,
-        step_budget or STEP_BUDGET, cooperative, scratch,
-    )  # fmt: skip
+    running = Launch(prepared, observe, scratch)
     if running.tally is not None:
         running.tally.trace = trace
     fresh = _chunks(running, seed)
@@ -142,6 +128,14 @@ def launch(
             else:
                 paused.append(chunk)
     return running
+
+
+def _check_size(kernel: str, geometry: Geometry) -> None:
+    if geometry.blocks * geometry.threads > MOST_THREADS:
+        raise LaunchError(
+            f"{kernel}: {geometry.blocks:,} blocks of {geometry.threads} threads are more than the "
+            f"{MOST_THREADS:,} threads that the emulator takes on. Use a smaller size"
+        )
 
 
 def _chunks(running: Launch, seed: int | None) -> Iterator[tuple[int, int]]:

@@ -20,6 +20,7 @@ from .shadow import Access, Conflict, Shadow
 if TYPE_CHECKING:
     from .chunk import Chunk
     from .fragment import Fragment
+    from .request import Request
 
 MOST_LOADS = 256
 
@@ -42,12 +43,9 @@ class SharedRaces:
         else:
             self._enter_loads()
 
-    def access(
-        self, kind: str, fragment: Fragment, address: Value, offset: int, width: int,
-        site: int, values: Sequence[np.ndarray] | None,
-    ) -> None:  # fmt: skip
-        """Check and note a "load", "store" or "atomic" of `width` bytes a lane, about to happen."""
-        access = self._described(kind, fragment, address, offset, width, site, values)
+    def access(self, kind: str, fragment: Fragment, request: Request) -> None:
+        """Check and note a "load", "store" or "atomic" that is about to happen."""
+        access = self._described(kind, fragment, request)
         if kind == "load":
             self._check_load(access)
             self.loads.append(access)
@@ -73,12 +71,9 @@ class SharedRaces:
 
     # -- what an access touches -----------------------------------------------
 
-    def _described(
-        self, kind: str, fragment: Fragment, address: Value, offset: int, width: int,
-        site: int, values: Sequence[np.ndarray] | None,
-    ) -> Access:  # fmt: skip
-        lanes = fragment.lanes
-        index, first = self._index(address, offset)
+    def _described(self, kind: str, fragment: Fragment, request: Request) -> Access:
+        lanes, address, width, values = fragment.lanes, request.address, request.width, request.values
+        index, first = self._index(address, request.offset)
         alike = lanes.product and (np.ndim(index) == 0 or index.shape[0] == 1)
         if alike and fragment.covers_blocks and self.order.uniform and self.rows == 1:
             rows, own = 0, lanes.threads
@@ -90,7 +85,7 @@ class SharedRaces:
             place = np.broadcast_to(index, lanes.shape).ravel() + (first + rows * self.words)
             places = place + np.arange(max(1, width // self.grain))[:, None]
             rows = 0 if self.order.uniform else rows
-        access = Access(kind, who, own, rows, places, self.order, self.order.stamp(site))
+        access = Access(kind, who, own, rows, places, self.order, self.order.stamp(request.site))
         if values is not None:
             copies = 1 if self.rows > 1 or self.chunk.blocks == 1 else self.chunk.blocks
             access.new = lambda: stored_words(values, lanes.shape, copies, self.grain)

@@ -15,7 +15,7 @@ from .lanes import WARP
 
 if TYPE_CHECKING:
     from .fragment import Fragment
-    from .memory import Region
+    from .request import Request
     from .trace import Trace
 
 SECTOR = 32
@@ -70,10 +70,9 @@ class Tally:
         active = fragment.lanes.active if not fragment.lanes.whole_warps else True
         self.divergent[pc] += int(((rows & active).any(1) & (~rows & active).any(1)).sum())
 
-    def access(
-        self, fragment: Fragment, space: str, address: Value, offset: int, width: int, site: int, store: bool
-    ) -> None:
+    def access(self, fragment: Fragment, request: Request) -> None:
         """One memory instruction was executed by the fragment's lanes."""
+        space, address, offset, width, site, store, _, _ = request
         if site in self.widths:
             width = self.widths[site]
             if width == 0:
@@ -110,10 +109,9 @@ class Tally:
             found = base.notes[key] = _count(fragment, array, space, width, store, base.notes, moved & 3)
         return found
 
-    def touch(
-        self, fragment: Fragment, address: Value, offset: int, region: Region, store: bool, site: int
-    ) -> None:
+    def touch(self, fragment: Fragment, request: Request) -> None:
         """Note which sectors of a region were read or written at all, and what L1 would miss."""
+        _, address, offset, _, site, store, _, region = request
         if not store:
             self.l1 = self.l1 or SampledL1(fragment.lanes.geometry.blocks)
             self.l1.load(fragment.lanes, address, offset, region, site)

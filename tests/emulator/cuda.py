@@ -1,9 +1,12 @@
 """Running small kernels in tests: CUDA C through NVRTC, or PTX as it stands."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from course_lib.emulator import RawKernel
 from course_lib.emulator.codegen import load
+from course_lib.emulator.prepared import Prepared
 from course_lib.emulator.run import Launch, launch
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -48,10 +51,18 @@ def run_ptx(
 ) -> np.ndarray:
     """Run the entry made of `body` with one thread per element of `out`; returns `out`."""
     program = load(ptx_entry(body, before=before), "k")
-    launch(program, (grid, 1, 1), (threads or len(out), 1, 1), [out])
+    launch(Prepared(program, (grid, 1, 1), (threads or len(out), 1, 1), [out]))
     return out
 
 
-def launched(made: RawKernel, grid: int, block: int, arguments: tuple, **settings: object) -> Launch:
-    """Launch with the settings of `run.launch` (seed, step_budget, observe)."""
-    return launch(made.program, *made.prepare((grid,), (block,), arguments), **settings)
+def launched(
+    made: RawKernel,
+    grid: int,
+    block: int,
+    arguments: tuple,
+    step_budget: int | None = None,
+    **settings: object,
+) -> Launch:
+    """Launch with the settings of `run.launch` (seed, observe)."""
+    prepared = made.prepare((grid,), (block,), arguments)
+    return launch(replace(prepared, step_budget=step_budget), **settings)

@@ -51,5 +51,5 @@ def run(case: dict, seed: int | None = None) -> np.ndarray:
     with warnings.catch_warnings():  # some cases pass raw bytes on purpose
         warnings.simplefilter("ignore", ArgumentWarning)
         prepared = made.prepare(tuple(case["grid"]), tuple(case["block"]), tuple(args), case["shared_mem"])
-    launch(made.program, *prepared, seed=seed)
+    launch(prepared, seed=seed)
     return args[0]

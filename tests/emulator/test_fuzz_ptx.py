@@ -10,6 +10,7 @@ import pytest
 from course_lib.emulator.codegen import load
 from course_lib.emulator.compile import compile_source
 from course_lib.emulator.errors import EmulatorError
+from course_lib.emulator.prepared import Prepared
 from course_lib.emulator.run import launch
 
 from .random_kernels import OPTIONS, make
@@ -70,7 +71,7 @@ def test_damaged_ptx(seed: int, damage: object) -> None:
             program = load(text, "k")
             arguments = [np.arange(256, dtype=np.int64) if p.ptx_type == "u64" else bytes(p.size)
                          for p in program.parameters]  # fmt: skip
-            launch(program, (2, 1, 1), (64, 1, 1), arguments, step_budget=2000)
+            launch(Prepared(program, (2, 1, 1), (64, 1, 1), arguments, step_budget=2000))
             outcomes.append("ran")
         except EmulatorError as error:
             outcomes.append(type(error).__name__)

@@ -5,7 +5,6 @@ import pytest
 
 from course_lib.emulator import RawKernel
 from course_lib.emulator.errors import EmulatorError, StepBudgetError
-from course_lib.emulator.run import launch
 from course_lib.profile import profile
 
 START = """
@@ -66,8 +65,9 @@ def test_a_barrier_for_more_threads_than_come_never_ends():
     source = MEET.replace("COUNT", "blockDim.x + 1").replace("FIRST", WAIT).replace("SECOND", WAIT)
     kernel = RawKernel(source, "meet")
     args = (np.zeros(64, np.float32), np.zeros(64, np.float32), np.int32(1))
+    kernel.step_budget = 20_000
     with pytest.raises(StepBudgetError):
-        launch(kernel.program, *kernel.prepare((1,), (64,), args, 0), step_budget=20_000)
+        kernel((1,), (64,), args)
 
 
 def test_a_barrier_must_be_initialised():

@@ -210,7 +210,7 @@ def test_cooperative_grid_is_cut_to_what_is_resident():
     x = np.zeros(4, np.float32)
     args = (x, x, np.float32(1), 4)
     with pytest.warns(ArgumentWarning, match="reduced from 2000 to 264"):
-        assert kernel.prepare((2000,), (1024,), args)[0] == (264, 1, 1)
+        assert kernel.prepare((2000,), (1024,), args).grid == (264, 1, 1)
     with pytest.raises(LaunchError, match="cooperative"):
         kernel.prepare((2000, 2), (1024,), args)
 

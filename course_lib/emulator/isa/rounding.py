@@ -17,6 +17,7 @@ NAN64 = np.uint64(0xFFF8 << 48).view(np.float64)
 SCALE, SMALLEST = np.float32(2.0**64), np.float32(2.0**-126)
 QUIET64 = np.uint64(1 << 51)
 LAST_SUBNORMAL = np.uint32(0x00FFFFFE)  # 2 * bits - 1, sign shifted out; zero wraps to the top
+_NONE = LAST_SUBNORMAL + np.uint32(2)
 
 
 def subnormal(x: Lanes) -> Lanes:
@@ -32,7 +33,7 @@ def least(x: Lanes) -> np.uint32:
     bits = x.view(np.uint32)
     doubled = bits + bits
     doubled -= np.uint32(1)
-    return doubled.min(initial=LAST_SUBNORMAL + np.uint32(2))
+    return np.minimum.reduce(doubled, axis=None, initial=_NONE)
 
 
 def any_subnormal(x: Lanes) -> bool:
