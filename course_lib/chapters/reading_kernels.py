@@ -1,5 +1,8 @@
 """Chapter 13, reading kernels: its three exercises and how each is judged."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
 
 from ..exercises import Exercise, Launch
@@ -14,12 +17,12 @@ LOCAL = "course__local_bytes_per_thread"
 REGISTERS = "launch__registers_per_thread"
 
 
-def per_warp(metric: str):
+def per_warp(metric: str) -> Callable[[Mapping[str, float]], float]:
     """A function of a profile: a count for each warp of the launch."""
     return lambda p: p[metric] / (p["launch__grid_size"] * -(-p["launch__block_size"] // 32))
 
 
-def _compiled(kernel: Kernel):
+def _compiled(kernel: Kernel) -> Any:
     """The kernel for its machine code, whatever the backend."""
     from .. import standin
 
