@@ -2,6 +2,7 @@
 
 import json
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -170,6 +171,16 @@ def test_the_model_orders_the_rungs():
     ms = [views.rung_time(rung(name)).ms for name in RUNGS]
     assert ms[:6] == sorted(ms[:6], reverse=True)
     assert ms[-1] == min(ms)
+
+
+def test_every_step_has_one_count_that_falls_or_rises():
+    rows = [
+        [cell.text for cell in row]
+        for row in views.explained(counted(), {"warp tiles": 0, "double buffer": 9}).rows
+    ]
+    assert [row[:2] for row in rows] == [list(pair) for pair in pairwise(RUNGS)]
+    falls = [float(row[3].replace(",", "")) / float(row[4].replace(",", "")) for row in rows[:-1]]
+    assert min(falls) > 1.15
 
 
 def test_every_gpu_gains_from_the_register_tile():

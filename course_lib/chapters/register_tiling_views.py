@@ -13,6 +13,7 @@ from ..evidence import MEASURED_RUNS, recording
 from ..gpus import DEFAULT, device, names
 from ..model import ModelledTime, modelled_time, scaled
 from ..occupancy import occupancy
+from ..pictures.style import number_text
 from ..profile import profile
 from ..record import time_point
 from ..report import Cell, Table
@@ -130,6 +131,33 @@ def bars(counted: Counted) -> Figure:
     return ladder_bars(each)
 
 
+EXPLAINED = {  # a rung -> the count that explains the step to it from the one before
+    "coalesced": "sectors from global memory",
+    "tiled 32": "sectors from global memory",
+    "8 x 1 a thread": "shared wavefronts",
+    "8 x 8 a thread": "shared wavefronts",
+    "16-byte loads": "instructions (PTX)",
+    "warp tiles": "shared wavefronts",
+}
+
+
+def explained(counted: Counted, apart: Mapping[str, int]) -> Table:
+    """One count for each step of the ladder; `apart`: what `between` says of the last two rungs."""
+    rows = []
+    for before, after in pairwise(counted):
+        if after in EXPLAINED:
+            count = EXPLAINED[after]
+            values = [(LOADS | WIDTH)[count](counted[name]) for name in (before, after)]
+        else:
+            count, values = (
+                "multiply-adds between a load and its use",
+                [apart[name] for name in (before, after)],
+            )
+        rows.append([Cell(text) for text in (before, after, count, *map(number_text, values))])
+    caption = "counted for 64 multiply-adds of a warp, but for the last row"
+    return Table(["from", "to", "explained by", "before", "after"], rows, {0, 1, 2}, caption)
+
+
 def rung_time(counted: Mapping[str, float], n: int = 4096, gpu: Any = DEFAULT) -> ModelledTime:
     """Modelled time of a rung for n x n floats."""
     return modelled_time(grown(counted, n, LADDER), gpu)
@@ -170,28 +198,30 @@ def ladder_times(counted: Counted, n: int = 4096, measure: bool = False) -> Tabl
     rungs = [str(point.columns["variant"]) for point in chosen.points(n)]
     flops, model = 2 * n**3, [rung_time(counted[rung], n) for rung in rungs]
     columns = {"launch": [*rungs, "cuBLAS"]}
-    columns[f"modelled ms, {DEFAULT}"] = [*(f"{time.ms:.3g}" for time in model), ""]
+    columns["modelled ms"] = [*(f"{time.ms:.3g}" for time in model), ""]
     columns["limited by"] = [*(time.limiter for time in model), ""]
     if table is not None:
-        columns |= _speed(f"recorded, {DEFAULT}", table.ms, flops)
+        columns |= _speed("recorded", table.ms, flops)
         ratio = [f"{time.ms / ms:.2f}" for time, ms in zip(model, table.ms, strict=False)]
-        columns["modelled / recorded"] = [*ratio, ""]
+        columns["ratio"] = [*ratio, ""]
     if measure and _on_gpu():
         ms = _measured([*chosen.points(n), *chosen.calls(n)])
-        columns |= _speed(f"measured, {device().name}", ms, flops)
+        columns |= _speed("measured", ms, flops)
     rows = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
     if table is not None and n == 4096:
         rows.append(_public_row(len(columns)))
     where = table.caption if table is not None else NOT_RECORDED
-    return Table(list(columns), rows, {0, 2}, f"{n} x {n} floats; {where}")
+    here = f"; measured on {device().name}" if measure and _on_gpu() else ""
+    caption = f"{n} x {n} floats; modelled for {DEFAULT}; ratio: modelled over recorded; {where}{here}"
+    return Table(list(columns), rows, {0, 2}, caption)
 
 
 def _speed(title: str, ms: Any, flops: int) -> dict[str, list[str]]:
     """Milliseconds, TFLOP/s and percent of the last row, which is cuBLAS."""
     return {
-        f"ms ({title})": [f"{time:.4g}" for time in ms],
-        f"TFLOP/s ({title.split(',')[0]})": [f"{flops / time / 1e9:.1f}" for time in ms],
-        f"% of cuBLAS ({title.split(',')[0]})": [f"{100 * ms[-1] / time:.1f}" for time in ms],
+        f"{title} ms": [f"{time:.4g}" for time in ms],
+        f"TFLOP/s, {title}": [f"{flops / time / 1e9:.1f}" for time in ms],
+        f"% of cuBLAS, {title}": [f"{100 * ms[-1] / time:.1f}" for time in ms],
     }
 
 
