@@ -149,6 +149,14 @@ def test_products_of_whole_numbers_are_exact_in_every_format(kind):
     assert counted.hazards == []
 
 
+@pytest.mark.parametrize(
+    ("name", "kinds"), [("T4", set()), ("A100", {"f16", "bf16", "tf32"}), ("L4", set(runs.KINDS))]
+)
+def test_a_gpu_without_a_format_leaves_it_to_the_emulator(monkeypatch, name, kinds):
+    monkeypatch.setattr(runs, "device", lambda: gpu(name))
+    assert {kind for kind in runs.KINDS if runs.able("CuPy", kind) == "CuPy"} == kinds
+
+
 @pytest.mark.parametrize("sizes", [{"BM": 256}, {"BN": 256, "STAGES": 4}, {"WN": 32, "STAGES": 2}])
 def test_other_sizes_of_tiles(sizes):
     a, b = RNG.integers(-4, 5, (256, 256)), RNG.integers(-4, 5, (256, 256))

@@ -7,6 +7,8 @@ import ml_dtypes
 import numpy as np
 from matplotlib.figure import Figure
 
+from .. import standin
+from ..gpus import device
 from ..pictures import warp_to_banks
 from ..profile import Profile, profile
 from .low_precision_formats import quantised
@@ -20,12 +22,25 @@ KINDS: Mapping[str, Any] = {  # what PTX calls a format -> its type in memory
     "e4m3": ml_dtypes.float8_e4m3fn,
     "e5m2": ml_dtypes.float8_e5m2,
 }
+NEEDED = {
+    "tf32": 8.0,
+    "f16": 8.0,
+    "bf16": 8.0,
+    "e4m3": 8.9,
+    "e5m2": 8.9,
+}  # compute capability, for `mma_tiled`
 WMMA_MACROS = ("-std=c++17", "-DSTORED=half", "-DELEMENT=half", "-DDEEP=16")
+
+
+def able(cp: Any, kind: str) -> Any:
+    """`cp`, or the emulator's stand-in for it where this GPU cannot run `mma_tiled` in the format."""
+    capability = float(device().architecture.capability)
+    return cp if capability >= NEEDED[kind] else standin
 
 
 def mma_kernel(cp: Any, source: str, kind: str, **macros: int) -> Any:
     """`mma_tiled` for a format of `KINDS`; `macros` replace sizes of `MMA_SIZES`."""
-    sizes = MMA_SIZES | macros
+    cp, sizes = able(cp, kind), MMA_SIZES | macros
     options = (f'-DTYPE="{kind}"', f'-DSHAPE="{SHAPES[kind]}"', *(f"-D{n}={v}" for n, v in sizes.items()))
     kernel = cp.RawKernel(source, "mma_tiled", options=(*OPTIONS, *options))
     kernel.max_dynamic_shared_size_bytes = mma_launch(sizes["BM"], sizes)[2]
@@ -36,7 +51,8 @@ def mma_product(
     cp: Any, source: str, kind: str, a: np.ndarray, b: np.ndarray, **macros: int
 ) -> tuple[np.ndarray, Profile]:
     """A B^T of two n x n matrices of whole numbers, by `mma_tiled` in a format: the result and its counts."""
-    n, sizes, kernel = len(a), MMA_SIZES | macros, mma_kernel(cp, source, kind, **macros)
+    cp, n, sizes = able(cp, kind), len(a), MMA_SIZES | macros
+    kernel = mma_kernel(cp, source, kind, **macros)
     grid, block, shared = mma_launch(n, sizes)
     stored = [m.astype(KINDS[kind]).view(np.uint8) for m in (a, b)]
     args = cp.zeros((n, n), cp.float32), *map(cp.asarray, stored), np.int32(n), np.int32(stored[0].shape[1])

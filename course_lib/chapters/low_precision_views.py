@@ -109,7 +109,7 @@ def loss_table(x: np.ndarray, names: Sequence[str], caption: str, clamp: bool = 
 def sums_chart(errors: Mapping[str, Mapping[int, float]]) -> Figure:
     """Relative error over the number of addends, a curve for each format of the sum."""
     series = [Series("counted", list(found), list(found.values()), name) for name, found in errors.items()]
-    title = "A sum of fp16 values from 0 to 1: the format of the sum"
+    title = "A sum of fp16 values from 0 to 2: the format of the sum"
     figure = draw_sweep(
         *series, xlabel="addends", ylabel="relative error against float64", title=title, log="xy"
     )
@@ -207,8 +207,8 @@ def show_format(element: str = "fp16", n: int = 4096, gpu: str = DEFAULT) -> tup
     ridge = peak * 1e3 / found.memory.dram_gb_per_s
     bound = min(peak, at * found.memory.dram_gb_per_s / 1e3)
     limit = "arithmetic" if at >= ridge else "bytes"
-    ms = 2 * n**3 / bound / 1e9
-    text = f"{moved}; ridge {ridge:,.0f}: limited by {limit}, {ms:.3g} ms at least (modelled, {gpu})\n{error}"
+    us = 2 * n**3 / bound / 1e6
+    text = f"{moved}; ridge {ridge:,.0f}: limited by {limit}, {us:.3g} µs at least (modelled, {gpu})\n{error}"
     figure = ridges(found, {f"{element}, n = {n:,}": (at, bound)}, f"Roofs of the {gpu}, modelled")
     return figure, text
 
