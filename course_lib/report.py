@@ -44,6 +44,7 @@ PLAIN_NAMES = {
     "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum": "float additions",
     "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum": "float multiplications",
     "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": "float multiply-adds",
+    "course__tensor_flops.sum": "operations of tensor cores",
     "course__unique_dram_bytes_ld": "bytes of distinct sectors loaded",
     "course__unique_pair_bytes_ld": "bytes of distinct pairs of sectors loaded",
     "course__sectors_ideal_global_op_ld.sum": "sectors loads needed at least",
