@@ -94,6 +94,8 @@ class Exercise:
         print(f"Hint {self._shown} of {len(self.hints)}: {self.hints[self._shown - 1]}")
 
     takes = "a CUDA source string or a RawKernel"
+    unwritten = "NaN marks what was never written: does some thread write this element?"
+    wrong = "Work out by hand which thread writes this element, and what it reads."
 
     def source_of(self, answer: object) -> str | None:
         """The source of what `check` was given; None where that is nothing it takes."""
@@ -259,10 +261,10 @@ def compare(exercise: Exercise, got: np.ndarray, expected: np.ndarray, case: Map
 def _answer_advice(exercise: Exercise, got: np.generic, case: Mapping) -> str:
     """What a wrong element hints at."""
     if np.isnan(got):
-        return "NaN marks what was never written: does some thread write this element?"
+        return exercise.unwritten
     if case is not exercise.cases[0]:
         return f"{size_text(exercise.cases[0])} was right: look at the threads at the edge of this shape."
-    return "Work out by hand which thread writes this element, and what it reads."
+    return exercise.wrong
 
 
 def keeps_promises(exercise: Exercise, counted: Mapping, case: Mapping, report: list[str]) -> Verdict | None:

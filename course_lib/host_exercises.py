@@ -6,6 +6,7 @@ everything else as arguments. What it calls is counted, and what its streams lea
 
 import ast
 import inspect
+import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ class HostExercise(Exercise):
     """
 
     takes = "a Python function or its source"
+    unwritten = "NaN marks what never arrived: was every part ordered, and was it waited for?"
+    wrong = "Which data did the kernels read for this element, and were they there in time?"
 
     def is_stub(self, source: str) -> bool:
         """Whether the source does what the stub does; a docstring or a comment makes no difference."""
@@ -57,7 +60,7 @@ class HostExercise(Exercise):
         """The source of a function, or of a string."""
         if isinstance(answer, str):
             return answer
-        return inspect.getsource(answer) if inspect.isfunction(answer) else None
+        return textwrap.dedent(inspect.getsource(answer)) if inspect.isfunction(answer) else None
 
     def judge(self, source: str, answer: object) -> Verdict:
         """Run every case; the first thing that is wrong, or a verdict that it is solved."""

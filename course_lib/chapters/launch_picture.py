@@ -12,7 +12,7 @@ from .launch_timeline import HOST, IN, OUT, ROWS, SM, Bar, Schedule
 
 _COLOURS = {HOST: ORANGE, IN: SKY, SM: BLUE, OUT: GREEN}
 _MEANING = {HOST: "host works", IN: "copy to the GPU", SM: "kernel", OUT: "copy to the host"}
-_EDGES = 120  # bars in a row up to which each has a border
+_EDGES = 0.012  # of the time: bars have a border if one in the row is longer
 
 
 def gantt(schedules: Mapping[str, Schedule], title: str) -> Figure:
@@ -29,7 +29,7 @@ def gantt(schedules: Mapping[str, Schedule], title: str) -> Figure:
     for number, (name, one) in enumerate(schedules.items()):
         bottom = (whole - 0.3 - (height + 0.36) * (number + 1)) / whole
         axes = clean(figure.add_axes((0.1, bottom, 0.88, height / whole)))
-        _draw(axes, one, rows, factor)
+        _draw(axes, one, rows, factor, longest)
         axes.set_xlim(0, longest * factor)
         axes.set_ylim(len(rows), 0)
         axes.set_yticks(np.arange(len(rows)) + 0.5, rows)
@@ -48,12 +48,14 @@ def said(one: Schedule) -> str:
     return f"done after {end}; SMs work {one.busy(SM) / one.end:.0%} of it" if one.end else "nothing to do"
 
 
-def _draw(axes: Axes, one: Schedule, rows: list[str], factor: float) -> None:
+def _draw(axes: Axes, one: Schedule, rows: list[str], factor: float, longest: float) -> None:
     boxes(axes, 0, np.arange(len(rows)) + 0.08, one.end * factor, 0.84, facecolors=FAINT, linewidths=0)
     for number, row in enumerate(rows):
         bars = [bar for bar in one.bars if bar.row == row]
-        edge = {"edgecolors": PAPER, "linewidths": 0.6 if len(bars) <= _EDGES else 0.0}
-        _fill(axes, [b for b in bars if b.label != "waits"], number, factor, _COLOURS[row], **edge)
+        works = [bar for bar in bars if bar.label != "waits"]
+        widest = max((bar.end - bar.start for bar in works), default=0.0)
+        edge = {"edgecolors": PAPER, "linewidths": 0.6 if widest > _EDGES * longest else 0.0}
+        _fill(axes, works, number, factor, _COLOURS[row], **edge)
         waits = {"edgecolors": ORANGE, "linewidths": 0.6, "hatch": "////"}
         _fill(axes, [b for b in bars if b.label == "waits"], number, factor, PAPER, **waits)
 

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..evidence import recording
-from ..gpus import DEFAULT
+from ..gpus import DEFAULT, gpu
 from ..pictures.charts import Series
 from ..pictures.charts import sweep as draw_sweep
 from ..recorded import Table
@@ -48,17 +48,27 @@ def cost_words(count: int = 1000) -> str:
     if table is None:
         return MISSING.format("Launches and graphs")
     launch, node = (_each(table, way)[count] for way in ("launches", "graph"))
-    gpu = _each(table, "launches, on the GPU")[500]
+    alone = _each(table, "launches, on the GPU")[500]
     lines = [
         f"recorded, {count:,} empty kernels: {launch:.2f} µs a launch, {node:.2f} µs a graph node, "
         f"ratio {launch / node:.1f}",
-        f"recorded: with the queue filled beforehand, the GPU alone takes {gpu:.2f} µs a launch",
+        f"recorded: with the queue filled beforehand, the GPU alone takes {alone:.2f} µs a launch",
+        _earlier_words(),
     ]
     rows = measured("launch_cost", launches=count)
     now = {row["way"]: US * row["median_ms"] / count for row in rows}
     if now:
         lines.append(f"measured: {now['launches']:.2f} µs a launch, {now['graph']:.2f} µs a graph node")
     return "\n".join(lines)
+
+
+def _earlier_words() -> str:
+    """The figures of data/gpus.toml, from another day and host."""
+    found = gpu(DEFAULT).measured
+    launch, node = found.launch_us, found.graph_node_us
+    return (
+        f"recorded on another day, for one kernel alone: {launch} µs and {node} µs, ratio {launch / node:.1f}"
+    )
 
 
 def launch_us(way: str = "launches", count: int = 1000) -> float | None:
@@ -188,6 +198,14 @@ def chunks_words() -> str:
         f"recorded, pageable: {page['median_ms']:.1f} ms in one chunk, "
         f"{page_best['median_ms']:.1f} ms at best",
     ]
+    copy = recording("launch_copy")
+    if copy is not None:
+        both = copy.where(kilobytes=65536, memory="pinned")
+        times = dict(zip(both["way"].tolist(), both.ms.tolist(), strict=True))
+        lines.append(
+            f"recorded, 64 MiB pinned: {times['to the GPU']:.2f} ms to the GPU, {times['both ways']:.2f} ms "
+            "if as many come back meanwhile"
+        )
     now = measured("launch_streams", memory="pinned", streams=4)
     if now:
         lines.append("measured: " + ", ".join(f"{r['chunks']} chunks {r['median_ms']:.2f} ms" for r in now))

@@ -1,6 +1,8 @@
 """Chapter 11, launch overhead: what its notebook shows, behind sliders too. Everything here is modelled."""
 
 import inspect
+import re
+import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -59,7 +61,14 @@ def hazards(program: Callable, *given: object) -> list[str]:
     with stream_hazards() as found, warnings.catch_warnings():
         warnings.simplefilter("ignore", HazardWarning)
         _asked(program, [_emulated(one) if hasattr(one, "code") else _copied(one) for one in given])
-    return found or ["nothing is left without order"]
+    return [renumbered(text) for text in found] or ["nothing is left without order"]
+
+
+def renumbered(text: str) -> str:
+    """A sentence about streams, the first of them made called 1; wrapped."""
+    numbers = sorted({int(number) for number in re.findall(r"stream (\d+)", text)})
+    text = re.sub(r"stream (\d+)", lambda found: f"stream {numbers.index(int(found[1])) + 1}", text)
+    return textwrap.fill(text, 100)
 
 
 def source_as(function: Callable, name: str) -> str:
@@ -188,15 +197,19 @@ def chunks_schedule(
 def show_chunks(chunks: int = 4, streams: int = 2, memory: str = "pinned") -> tuple[Figure, str]:
     """One pipeline as a picture and in words."""
     one = chunks_schedule(chunks, streams, memory)
-    name = f"{chunks} chunk{'s' * (chunks > 1)}, {streams} stream{'s' * (streams > 1)}, {memory} memory"
+    name = pipeline_name(chunks, streams, memory)
     figure = gantt({name: one}, f"64 MiB in, a kernel, 64 MiB out: modelled for an {DEFAULT}")
     return figure, f"{name}, modelled: {said(one)}"
 
 
+def pipeline_name(chunks: int, streams: int, memory: str) -> str:
+    """Such as "4 chunks, 2 streams, pinned memory"."""
+    return f"{chunks} chunk{'s' * (chunks > 1)}, {streams} stream{'s' * (streams > 1)}, {memory} memory"
+
+
 def compare_chunks(*cases: tuple[int, int, str]) -> Figure:
     """Several pipelines on one scale of time."""
-    names = {f"{c} x {s} streams, {m}" if s > 1 else f"{c}, 1 stream, {m}": (c, s, m) for c, s, m in cases}
-    found = {f"chunks: {name}": chunks_schedule(*case) for name, case in names.items()}
+    found = {pipeline_name(*case): chunks_schedule(*case) for case in cases}
     return gantt(found, f"64 MiB in, a kernel, 64 MiB out: modelled for an {DEFAULT}")
 
 
@@ -217,9 +230,10 @@ def repeated_graphs(batches: int = 3, steps: int = 12, work_us: float = 1) -> Fi
                 device.set(host)
                 kernels()
                 device.get(out=host)
-        found[name] = schedule(done, costs(), lambda operation: work_us)
+        found[name] = schedule(done, costs(), lambda operation: work_us, scale=1 << 8)
     return gantt(
-        found, f"{batches} batches, {steps} kernels of {work_us:g} µs each: modelled for an {DEFAULT}"
+        found,
+        f"{batches} batches of 1 MiB, {steps} kernels of {work_us:g} µs each: modelled for an {DEFAULT}",
     )
 
 
@@ -249,7 +263,7 @@ def count_calls(done: Sequence[Operation]) -> dict[str, int]:
     return found
 
 
-def calls_table(programs: dict[str, Sequence[Operation]]) -> ShownTable:
+def calls_table(programs: dict[str, Sequence[Operation]], caption: str = "") -> ShownTable:
     """One column a program, one row for what at least one of them calls: counted."""
     counted = {name: count_calls(done) for name, done in programs.items()}
     rows = [
@@ -257,4 +271,4 @@ def calls_table(programs: dict[str, Sequence[Operation]]) -> ShownTable:
         for kind, text in KINDS.items()
         if any(found[kind] for found in counted.values())
     ]
-    return ShownTable(["counted", *counted], rows, {0})
+    return ShownTable(["counted", *counted], rows, {0}, caption)
