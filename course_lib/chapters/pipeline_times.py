@@ -5,12 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..evidence import recording
-from ..gpus import DEFAULT
+from .. import backend
+from ..evidence import MEASURED_RUNS, recording
+from ..gpus import DEFAULT, device
 from ..gpus import gpu as find_gpu
 from ..pictures.style import BLACK, INK, OKABE_ITO, clean, new_figure
+from ..record import time_point
 from ..recorded import Table as Recorded
 from ..report import Cell, Table
+from ..timing import flusher
 from . import pipeline_kernels as k
 from . import pipeline_sweeps as sweeps
 from .pipelines import bytes_in_flight, little_bytes, predicted_ms, scheme
@@ -31,8 +34,12 @@ def shapes() -> Recorded | None:
     table = recording("pipeline_shapes")
     if table is None:
         return None
-    columns = zip(*(table[key] for key in ("variant", "stages", "tile", "blocks")), strict=True)
-    keep = np.array([sweeps.fits(*(value.item() for value in row)) for row in columns])
+    keep = np.array(
+        [
+            row["variant"] in MARKS and sweeps.fits(row["variant"], row["stages"], row["tile"], row["blocks"])
+            for row in table.rows()
+        ]
+    )
     return Recorded(table.name, table.meta, {key: column[keep] for key, column in table.columns.items()})
 
 
@@ -106,10 +113,23 @@ def findings() -> str:
     lines = [f"one buffer: {ms[0]:.3f} ms recorded, H200"]
     for step, each in zip(steps[1:], ms[1:], strict=True):
         lines.append(f"{name(*step)}: {each:.3f} ms, {ms[0] / each:.2f} times as fast")
-    library = recording("pipeline_stages")
-    row = None if library is None else library.where(variant="cuBLAS")
-    if row is not None and len(row):
-        lines.append(f"cuBLAS, for comparison: {row.ms[0]:.3f} ms")
+    library = recording("pipeline_shapes").where(variant="cuBLAS")
+    lines += [f"cuBLAS, for comparison: {ms:.3f} ms" for ms in library.ms]
+    return "\n".join(lines)
+
+
+def measured(rows: int = sweeps.ROWS) -> str:
+    """The same steps on this machine's GPU, in words."""
+    if backend.BACKEND.name != "cupy":
+        return "No GPU here, so nothing is measured."
+    gpu = device()
+    flush = flusher(backend.cp, gpu.l2.size_bytes)
+    lines = [f"measured on {gpu.name}, medians of {MEASURED_RUNS} launches:"]
+    for variant, stages in (("one buffer", 1), ("registers", 2), *(("stages", n) for n in sweeps.STAGES)):
+        point = sweeps.point(variant, stages, sweeps.TILE, 1, rows, gpu.sms)
+        row = time_point(backend.cp, point, flush, MEASURED_RUNS)
+        lines.append(f"{name(variant, stages)}: {row['median_ms']:.3f} ms")
+        backend.cp.get_default_memory_pool().free_all_blocks()
     return "\n".join(lines)
 
 

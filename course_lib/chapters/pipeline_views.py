@@ -35,8 +35,13 @@ def counted(tiles: int) -> dict:
     def each(metric: str, warps: bool = False):
         return lambda p: p[metric] / tiles / (p["launch__block_size"] / WARP if warps else 1)
 
+    loads = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+    weights = 64 * k.THREADS // WARP  # requests of a block, once
+
     return {
-        "plain load requests per tile": each("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"),
+        "plain load requests per tile, W left out": (
+            lambda p: (p[loads] - weights * p["launch__grid_size"]) / tiles
+        ),
         "asynchronous copy requests per tile": each("smsp__inst_executed_op_ldgsts.sum"),
         "barriers per tile and warp": each("course__barriers.sum", warps=True),
         "instructions per tile (PTX, all warps)": each("smsp__inst_executed.sum"),
@@ -46,16 +51,18 @@ def counted(tiles: int) -> dict:
     }
 
 
-def assembled(tiles: Sequence[int] = (256, 512, 1024)) -> Table:
+ASSEMBLED = (("registers", 256), ("registers", 512), ("registers", 1024), ("2 stages", 1024))
+
+
+def assembled(cases: Sequence[tuple[str, int]] = ASSEMBLED) -> Table:
     """Registers, and how much of a tile's use the assembler puts before the next is asked for."""
-    ways = {"registers": k.REGISTERS, "2 stages": k.STAGED}
+    kernels = {"registers": k.REGISTERS, "2 stages": k.STAGED}
     rows = []
-    for name, kernel in ways.items():
-        for tile in tiles:
-            made = RawKernel(kernel.source, kernel.name, k.tiled(kernel, tile, 2).options)
-            before, every = asked_after(made.sass)
-            cells = [name, f"{tile * k.FLOAT4 // 1024} KB", made.num_regs, f"{before} of {every}"]
-            rows.append([Cell(text) for text in cells])
+    for name, tile in cases:
+        made = RawKernel(kernels[name].source, kernels[name].name, k.tiled(kernels[name], tile, 2).options)
+        before, every = asked_after(made.sass)
+        cells = [name, f"{tile * k.FLOAT4 // 1024} KB", made.num_regs, f"{before} of {every}"]
+        rows.append([Cell(text) for text in cells])
     header = ["kernel", "tile", "registers per thread", "multiply-adds before the next tile is asked for"]
     return Table(header, rows, {0}, "counted in the SASS of the loop")
 
@@ -77,6 +84,12 @@ def plan(variant: str, stages: int, tile: int, blocks: int = 1) -> tuple[str, tu
     each = period(spans) * blocks
     said = f"{each:,.0f} clocks a tile" + (f" of each of {blocks} blocks" if blocks > 1 else "")
     return said, (scheme(variant, stages), spans)
+
+
+def clocks(stages: int, tile: int) -> int:
+    """Modelled clocks for each tile of a block that has its SM to itself."""
+    variant = "stages" if stages > 1 else "one buffer"
+    return round(period(simulate(scheme(variant, stages), costs(variant, stages, tile))))
 
 
 def show_stages(tile: int = 512, stages: Sequence[int] = (1, 2, 3)) -> Figure:
@@ -106,7 +119,9 @@ def show_pipeline(stages: int = 2, tile_kb: int = 4, blocks: int = 1) -> tuple[F
     said = f"{stages} x {tile_kb} KB = {shared:,} bytes of shared memory a block"
     fit = min(blocks, found.blocks)
     _, drawn = plan(variant, stages, tile, max(fit, 1))
-    figure = timeline({f"1 of {max(fit, 1)} on the SM": drawn}, WINDOW, f"{stages} stages, modelled")
+    where = "alone on its SM" if fit < 2 else f"with {fit - 1} more on its SM"
+    title = f"{stages} stage{'s' * (stages > 1)} of {tile_kb} KB, modelled"
+    figure = timeline({f"one block, {where}": drawn}, WINDOW, title)
     if not fit:
         return figure, f"{said}: more than a block may have. It does not fit."
     ms = predicted_ms(variant, stages, tile, fit)
@@ -129,10 +144,11 @@ def by_gpu(tile: int = 256) -> Table:
     ]
     if _on_gpu():
         rows.append(_gpu_row(device().name, f"{device().name}, this machine", tile))
-    header = ["GPU", "bytes in flight needed, an SM"]
+    header = ["GPU", "bytes needed"]
     for blocks in (1, 2):
-        header += [f"one buffer, ms ({blocks} an SM)", "3 stages, ms", "should the time move?"]
-    return Table(header, rows, {0, 4, 7}, "modelled: 2^21 rows; 1 or 2 blocks an SM")
+        header += [f"{blocks} an SM: one buffer, ms", "3 stages, ms", "should it move?"]
+    caption = "modelled: 2^21 rows, tiles of 4 KB, 1 or 2 blocks an SM; bytes that an SM needs in flight"
+    return Table(header, rows, {0, 4, 7}, caption)
 
 
 def _gpu_row(name: str, label: str, tile: int) -> list[Cell]:

@@ -157,14 +157,14 @@ def period(spans: Iterable[Span]) -> float:
 
 
 def per_tile(variant: str, stages: int, tile: int, metric: str) -> float:
-    """A count for each tile of one block: of 14 tiles, less that of 2, over 12.
+    """A count for each tile of one block: of 6 tiles, less that of 2, over 4.
 
     Tiles beyond `LARGEST` are counted as several of it.
     """
     if tile > LARGEST:
         return tile / LARGEST * per_tile(variant, stages, LARGEST, metric)
-    many, few = (_counts(variant, stages, tile, tiles)[metric] for tiles in (14, 2))
-    return (many - few) / 12
+    many, few = (_counts(variant, stages, tile, tiles)[metric] for tiles in (6, 2))
+    return (many - few) / 4
 
 
 @cache
