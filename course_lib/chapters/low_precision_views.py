@@ -109,7 +109,7 @@ def loss_table(x: np.ndarray, names: Sequence[str], caption: str, clamp: bool = 
 def sums_chart(errors: Mapping[str, Mapping[int, float]]) -> Figure:
     """Relative error over the number of addends, a curve for each format of the sum."""
     series = [Series("counted", list(found), list(found.values()), name) for name, found in errors.items()]
-    title = "A sum of fp16 values from 0 to 2: the format of the sum"
+    title = "A sum of fp16 values from 0 to 1: the format of the sum"
     figure = draw_sweep(
         *series, xlabel="addends", ylabel="relative error against float64", title=title, log="xy"
     )
