@@ -97,6 +97,6 @@ def cublas(rows: int) -> list[Call]:
     return [Call(columns, launcher, useful_bytes=rows * 80 * 4, flops=2 * rows * 64 * 16)]
 
 
-# Not modelled by the model of the course (small = 0): it lets the use of a tile hide behind the latency of the
-# next in every variant, and so cannot order one buffer against two. The chapter has a model of its own.
+# Not modelled by the model of the course (small = 0): it lets the use of a tile hide behind the latency of
+# the next in every variant, and so cannot order one buffer against two. The chapter has a model of its own.
 SWEEPS = (Sweep("pipeline_shapes", "rows", ROWS, shapes, 0, STREAM, cublas),)
