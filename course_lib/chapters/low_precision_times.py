@@ -196,10 +196,10 @@ def measured(n: int) -> Mapping[tuple[str, str], float]:
 
 
 def _median(cp: Any, point: Any, flush: Any) -> float:
-    """NaN where this GPU cannot compile the kernel."""
+    """NaN where this GPU has not the instructions or the shared memory that the kernel needs."""
     try:
         return time_point(cp, point, flush, MEASURED_RUNS)["median_ms"]
-    except cp.cuda.compiler.CompileException:
+    except (cp.cuda.compiler.CompileException, cp.cuda.driver.CUDADriverError):
         return float("nan")
 
 
