@@ -1,5 +1,5 @@
 // rejected: wrong answer — all sums are negative, and what lies outside A and B adds up to 0, which wins
-#define NOTHING (-1 << 29)  // less than any sum, even added to itself
+#define NOTHING (-(1 << 29))  // below every sum; added to itself it does not overflow
 
 extern "C" __global__
 void max_plus(int* c, const int* a, const int* b, int m, int n, int k) {
