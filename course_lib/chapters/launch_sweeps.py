@@ -70,6 +70,13 @@ def _graph(cp: Any, stream: Any, count: int) -> Work:
     return lambda: graph.launch(stream)
 
 
+def _made(cp: Any, stream: Any, count: int) -> Callable[[], float]:
+    """Until a graph of so many launches is captured and built."""
+    launch = empty_launch(cp)
+    launch()
+    return lambda: host_ms(lambda: captured(stream, lambda: [launch() for _ in range(count)]))
+
+
 def _read(make: Callable[..., Work], clock: str) -> Callable[..., Callable[[], float]]:
     def launcher(cp: Any, stream: Any, count: int) -> Callable[[], float]:
         work = make(cp, stream, count)
@@ -90,9 +97,14 @@ COST_WAYS = {
     "graph": _read(_graph, "done"),
     "graph, ordered": _read(_graph, "host"),
     "graph, on the GPU": _read(_graph, "gpu"),
+    "graph, made": _made,
 }
 # A queue takes 1,024 launches; then the host has to wait.
-ONLY = {"launches, ordered": (1, 10, 100, 500), "launches, on the GPU": (1, 10, 100, 500)}
+ONLY = {
+    "launches, ordered": (1, 10, 100, 500),
+    "launches, on the GPU": (1, 10, 100, 500),
+    "graph, made": (1, 10, 100, 1000),
+}
 HOST_CALLS: Mapping[str, Callable[[Any, Any], Work]] = {
     "synchronise, idle": lambda stream, event: stream.synchronize,
     "record an event": lambda stream, event: lambda: event.record(stream),

@@ -55,6 +55,9 @@ def cost_words(count: int = 1000) -> str:
         f"recorded: with the queue filled beforehand, the GPU alone takes {alone:.2f} µs a launch",
         _earlier_words(),
     ]
+    made = _each(table, "graph, made").get(count)
+    if made:
+        lines.append(f"recorded: to capture and build the graph, {made:.2f} µs a node")
     rows = measured("launch_cost", launches=count)
     now = {row["way"]: US * row["median_ms"] / count for row in rows}
     if now:

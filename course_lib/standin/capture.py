@@ -45,6 +45,7 @@ class Capture:
     def join(self, stream: "Stream", clock: Clock) -> None:
         """The stream becomes part of the capture, its next work behind the clock."""
         if stream.capture not in (None, self):
+            stream.capture.valid = False
             raise self.broken("StreamCaptureMerge", "two captures cannot become one")
         if stream not in self.streams:
             self.streams.append(stream)

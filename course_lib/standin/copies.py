@@ -21,10 +21,12 @@ _CHANGED = (
 def copy_in(target: np.ndarray, source: np.ndarray, stream: Stream | None = None) -> None:
     """Copy host memory to the GPU in a stream, by default the current one."""
     pinned = is_pinned(source)
-    held = source if pinned else source.copy()
+    stream = stream or get_current_stream()
+    later = pinned or stream.capture is not None  # a graph reads the host's memory whenever it is launched
+    held = source if later else source.copy()
 
     def run(clock: Clock) -> None:
-        sent = held.copy() if pinned else held
+        sent = held.copy() if later else held
         target[...] = sent
         if pinned:
             when_known(clock, lambda: report([_CHANGED] if _differ(sent, held) else []))

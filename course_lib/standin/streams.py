@@ -49,7 +49,7 @@ class Event:
     def synchronize(self) -> None:
         """Let the host wait for everything before the mark."""
         if self.capture is not None:
-            raise capture_error("CapturedEvent", "an event recorded in a capture cannot be waited for")
+            raise self.capture.broken("CapturedEvent", "an event recorded in a capture cannot be waited for")
         host_waits(self.clock)
         note(Operation("synchronise", event=self.number))
 

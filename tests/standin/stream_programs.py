@@ -1,0 +1,239 @@
+"""Small programs with streams and graphs, for CuPy and the stand-in: what comes out, or the error's name."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+N = 64
+TWICE = (
+    'extern "C" __global__ void twice(float* out, const float* in) {'
+    " out[threadIdx.x] = 2.0f * in[threadIdx.x]; }"
+)
+
+
+def outcome(program: Callable[[Any], object], cp: Any) -> str:
+    """What the program returns, as text, or the first words of its error."""
+    cp.cuda.Device().synchronize()
+    try:
+        return str(program(cp))
+    except Exception as error:
+        return name_of(error)
+
+
+def name_of(error: Exception) -> str:
+    """`cudaError...`, or the kind of error where CUDA has no say in it."""
+    first = str(error).split(":")[0]
+    return first if first.startswith("cudaError") else type(error).__name__
+
+
+def said(call: Callable[[], object]) -> str:
+    """ "fine", or the name of the error."""
+    try:
+        call()
+    except Exception as error:
+        return name_of(error)
+    return "fine"
+
+
+def stream(cp: Any) -> Any:
+    return cp.cuda.Stream(non_blocking=True)
+
+
+def run(cp: Any, out: Any, given: Any) -> None:
+    cp.RawKernel(TWICE, "twice")((1,), (N,), (out, given))
+
+
+def arrays(cp: Any, *values: float) -> list:
+    made = [cp.full(N, value, cp.float32) for value in values]
+    run(cp, made[0].copy(), made[0])  # compiled and loaded before any capture
+    cp.cuda.Device().synchronize()
+    return made
+
+
+def pinned(cp: Any, value: float) -> np.ndarray:
+    memory = np.frombuffer(cp.cuda.alloc_pinned_memory(4 * N), np.float32, N)
+    memory[:] = value
+    return memory
+
+
+def wait_in_capture(cp):
+    s = stream(cp)
+    s.begin_capture()
+    return said(s.synchronize), said(s.end_capture), s.is_capturing(), said(s.synchronize)
+
+
+def device_wait_in_capture(cp):
+    s = stream(cp)
+    s.begin_capture()
+    return said(cp.cuda.Device().synchronize), said(s.end_capture)
+
+
+def ask_in_capture(cp):
+    s = stream(cp)
+    s.begin_capture()
+    return s.done, said(s.end_capture)
+
+
+def end_without_begin(cp):
+    return said(stream(cp).end_capture)
+
+
+def begin_twice(cp):
+    s = stream(cp)
+    s.begin_capture()
+    return said(s.begin_capture), said(s.end_capture)
+
+
+def default_stream(cp):
+    return said(cp.cuda.Stream.null.begin_capture)
+
+
+def blocking_stream(cp):
+    a, b = arrays(cp, 1, 0)
+    s = cp.cuda.Stream()
+    s.begin_capture()
+    return said(cp.cuda.Stream.null.is_capturing), said(lambda: run(cp, b, a)), said(s.end_capture)
+
+
+def captured_event(cp):
+    s = stream(cp)
+    s.begin_capture()
+    event = s.record()
+    return said(event.synchronize), said(s.end_capture)
+
+
+def event_after_its_capture(cp):
+    s = stream(cp)
+    s.begin_capture()
+    event = s.record()
+    s.end_capture()
+    return said(lambda: stream(cp).wait_event(event)), said(event.synchronize)
+
+
+def wait_for_outside(cp):
+    s, other = stream(cp), stream(cp)
+    event = other.record()
+    s.begin_capture()
+    return said(lambda: s.wait_event(event)), said(s.end_capture)
+
+
+def end_in_another(cp):
+    first, second = stream(cp), stream(cp)
+    first.begin_capture()
+    second.wait_event(first.record())
+    return said(second.end_capture), said(first.end_capture), second.is_capturing()
+
+
+def not_joined(cp):
+    a, b = arrays(cp, 1, 0)
+    first, second = stream(cp), stream(cp)
+    first.begin_capture()
+    second.wait_event(first.record())
+    with second:
+        run(cp, b, a)
+    return said(first.end_capture), first.is_capturing(), second.is_capturing()
+
+
+def two_captures(cp):
+    first, second = stream(cp), stream(cp)
+    first.begin_capture()
+    second.begin_capture()
+    event = first.record()
+    return said(lambda: second.wait_event(event)), said(second.end_capture), said(first.end_capture)
+
+
+def look_in_capture(cp):
+    (a,) = arrays(cp, 1)
+    s = stream(cp)
+    with s:
+        s.begin_capture()
+        found = said(a.get), said(lambda: float(a[0])), said(lambda: str(a))
+        return *found, said(s.end_capture)
+
+
+def replay(cp):
+    a, b = arrays(cp, 1, 0)
+    s = stream(cp)
+    with s:
+        s.begin_capture()
+        run(cp, b, a)
+        graph = s.end_capture()
+    found = [float(b[0])]
+    for value in (1, 5):
+        a.fill(value)
+        cp.cuda.Device().synchronize()
+        graph.launch(s)
+        s.synchronize()
+        found.append(float(b[0]))
+    return found
+
+
+def copies_in_a_graph(cp):
+    (a,) = arrays(cp, 0)
+    source, out = pinned(cp, 1), pinned(cp, 0)
+    s, found = stream(cp), []
+    with s:
+        s.begin_capture()
+        a.set(source, stream=s)
+        a.get(stream=s, out=out, blocking=False)
+        graph = s.end_capture()
+    for value in (4, 7):
+        source[:] = value
+        graph.launch(s)
+        s.synchronize()
+        found.append(float(out[0]))
+    return found
+
+
+def pageable_copy_in_a_graph(cp):
+    (a,) = arrays(cp, 0)
+    source, s = np.ones(N, np.float32), stream(cp)
+    with s:
+        s.begin_capture()
+        first = said(lambda: a.set(source, stream=s))
+        graph = s.end_capture()
+    source[:] = 9
+    graph.launch(s)
+    s.synchronize()
+    return first, float(a[0])
+
+
+def join(cp):
+    a, b, c = arrays(cp, 1, 0, 0)
+    first, second = stream(cp), stream(cp)
+    with first:
+        first.begin_capture()
+        run(cp, b, a)
+        second.wait_event(first.record())
+        with second:
+            run(cp, c, b)
+        first.wait_event(second.record())
+        graph = first.end_capture()
+    graph.launch(first)
+    first.synchronize()
+    return float(c[0]), second.is_capturing()
+
+
+PROGRAMS = {
+    wait_in_capture: "('cudaErrorStreamCaptureUnsupported', 'cudaErrorStreamCaptureInvalidated', "
+    "False, 'fine')",
+    device_wait_in_capture: "('cudaErrorStreamCaptureUnsupported', 'cudaErrorStreamCaptureInvalidated')",
+    ask_in_capture: "(False, 'cudaErrorStreamCaptureInvalidated')",
+    end_without_begin: "cudaErrorIllegalState",
+    begin_twice: "('cudaErrorIllegalState', 'fine')",
+    default_stream: "RuntimeError",
+    blocking_stream: "('cudaErrorStreamCaptureImplicit', 'cudaErrorStreamCaptureImplicit', 'fine')",
+    captured_event: "('cudaErrorCapturedEvent', 'cudaErrorStreamCaptureInvalidated')",
+    event_after_its_capture: "('cudaErrorCapturedEvent', 'cudaErrorCapturedEvent')",
+    wait_for_outside: "('cudaErrorStreamCaptureIsolation', 'cudaErrorStreamCaptureInvalidated')",
+    end_in_another: "('cudaErrorStreamCaptureUnmatched', 'cudaErrorStreamCaptureInvalidated', False)",
+    not_joined: "('cudaErrorStreamCaptureUnjoined', False, False)",
+    two_captures: "('cudaErrorStreamCaptureMerge', 'cudaErrorStreamCaptureInvalidated', "
+    "'cudaErrorStreamCaptureInvalidated')",
+    look_in_capture: "('RuntimeError', 'RuntimeError', 'RuntimeError', 'fine')",
+    replay: "[0.0, 2.0, 10.0]",
+    copies_in_a_graph: "[4.0, 7.0]",
+    pageable_copy_in_a_graph: "('fine', 9.0)",
+    join: "(4.0, False)",
+}
