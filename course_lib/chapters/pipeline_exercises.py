@@ -114,7 +114,7 @@ blur_rows = Exercise(
         "When may the other buffer be overwritten? When all threads have used it: behind the barrier.",
         "The last row has no next one: a guard on the copy, not on the barrier.",
     ],
-    picture=lambda: _picture(staged(2), "blur_rows: two rows in shared memory, modelled"),
+    picture=lambda: _picture(staged(2), "blur_rows: two rows in shared memory, modelled with assumed clocks"),
 )
 
 # -- flip_tiles: four stages, and their end -------------------------------------------
@@ -176,7 +176,7 @@ flip_tiles = Exercise(
         "At the end nothing is left to copy, but wait<2> still counts groups: commit empty ones.",
         "Stage s is copied into again by the turn that uses stage s + 1.",
     ],
-    picture=lambda: _picture(staged(4), "flip_tiles: four stages, modelled"),
+    picture=lambda: _picture(staged(4), "flip_tiles: four stages, modelled with assumed clocks"),
 )
 
 # -- row_steps: a producer warp and named barriers --------------------------------------
@@ -253,5 +253,7 @@ row_steps = Exercise(
         "The producer need not wait for empty at its first visit. So how often may the others arrive?",
         "The producer arrives at full when its copies are there, not when it has started them.",
     ],
-    picture=lambda: _picture(producers(2), "row_steps: a producer and two buffers, modelled", mark=False),
+    picture=lambda: _picture(
+        producers(2), "row_steps: a producer and two buffers, modelled with assumed clocks", mark=False
+    ),
 )

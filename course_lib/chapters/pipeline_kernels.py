@@ -71,7 +71,7 @@ void one_buffer(float* y, const float4* x, const float* weights, int tiles) {
 """,
 )
 
-# The next tile is on its way in registers while this one is used.
+# The next tile is in flight in registers while this one is used.
 REGISTERS = Kernel(
     "registers",
     DOT
@@ -95,7 +95,7 @@ void registers(float* y, const float4* x, const float* weights, int tiles) {
 """,
 )
 
-# STAGES buffers; up to STAGES - 1 tiles are on their way while one is used.
+# STAGES buffers; up to STAGES - 1 tiles are in flight while one is used.
 STAGED = Kernel(
     "staged",
     DOT
@@ -184,13 +184,13 @@ __device__ void await(Barrier* b, int parity) {
 }
 """
 MBARRIER = Kernel(
-    "counted",
+    "phases",
     DOT
     + COPY
     + BARRIERS
     + r"""
 extern "C" __global__
-void counted(float* y, const float4* x, const float* weights, int tiles) {
+void phases(float* y, const float4* x, const float* weights, int tiles) {
     __shared__ float4 tile[STAGES][TILE];
     __shared__ Barrier full[STAGES], empty[STAGES];
     if (threadIdx.x < STAGES) {

@@ -1,4 +1,4 @@
-"""Chapter 10, the picture: which tile is on its way into which buffer, and which one is used, over time."""
+"""Chapter 10, the picture: which tile is in flight into which buffer, and which one is used, over time."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ Plan = tuple[Scheme, Sequence[Span]]
 def timeline(plans: Mapping[str, Plan], until: float, title: str, *, mark: bool = True) -> Figure:
     """Draw one panel a plan: a row for each buffer, clocks of the SM to the right, up to `until`.
 
-    Light and hatched: a tile is on its way into the buffer; dark: its use, with the tile's number. A line
+    Light and hatched: a tile is in flight into the buffer; dark: its use, with the tile's number. A line
     through all rows is a `__syncthreads()` (unless not `mark`).
     """
     heights = [ROW * scheme.buffers for scheme, _ in plans.values()]
@@ -68,7 +68,7 @@ def _draw(axes: Axes, scheme: Scheme, spans: Sequence[Span], until: float, mark:
 def _legend(figure: Figure, mark: bool) -> None:
     """What the colours mean, below the last panel."""
     marks = [
-        Patch(facecolor=SKY, hatch="///", edgecolor=PAPER, label="tile on its way"),
+        Patch(facecolor=SKY, hatch="///", edgecolor=PAPER, label="tile in flight"),
         Patch(facecolor=BLUE, label="tile used (its number)"),
         Patch(facecolor=FAINT, label="buffer waits"),
     ]

@@ -39,7 +39,7 @@ class Scheme:
 
     @property
     def in_flight(self) -> int:
-        """Tiles of a block that are on their way at most, while none or another is used."""
+        """Tiles of a block that are in flight at most, while none or another is used."""
         return self.ahead
 
 
@@ -49,7 +49,7 @@ def one_buffer() -> Scheme:
 
 
 def staged(stages: int) -> Scheme:
-    """While one of `stages` buffers is used, the others are on their way; one buffer: `one_buffer`."""
+    """While one of `stages` buffers is used, the others are in flight; one buffer: `one_buffer`."""
     return one_buffer() if stages == 1 else Scheme(stages, stages - 1, False)
 
 
@@ -229,7 +229,7 @@ def predicted_ms(
 
 
 def bytes_in_flight(scheme: Scheme, tile: int, blocks: int) -> int:
-    """Bytes of X on their way to an SM at most."""
+    """Bytes of X in flight to an SM at most."""
     return scheme.in_flight * blocks * tile * k.FLOAT4
 
 
