@@ -94,6 +94,7 @@ class Exercise:
         print(f"Hint {self._shown} of {len(self.hints)}: {self.hints[self._shown - 1]}")
 
     takes = "a CUDA source string or a RawKernel"
+    place = ""  # where a notebook has it, such as "exercises."
     unwritten = "NaN marks what was never written: does some thread write this element?"
     wrong = "Work out by hand which thread writes this element, and what it reads."
 
@@ -154,7 +155,8 @@ def check(exercise: Exercise, kernel: object) -> Verdict:
         raise TypeError(f"check takes {exercise.takes}, not {type(kernel).__name__}")
     if exercise.is_stub(source):
         message = f"not solved yet: fill in {exercise.entry!r}, then run this cell again.\n{exercise.task}"
-        verdict = Verdict(False, "unsolved", message + f"\nStuck? Call {exercise.name}.hint().")
+        stuck = f"\nStuck? Call {exercise.place}{exercise.name}.hint()."
+        verdict = Verdict(False, "unsolved", message + stuck)
     else:
         verdict = exercise.judge(source, kernel)
     print(verdict.message)

@@ -46,6 +46,7 @@ class HostExercise(Exercise):
     """
 
     takes = "a Python function or its source"
+    place = "exercises."  # its own name is the function's
     unwritten = "NaN marks what never arrived: was every part ordered, and was it waited for?"
     wrong = "Which data did the kernels read for this element, and were they there in time?"
 

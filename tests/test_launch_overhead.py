@@ -142,6 +142,7 @@ def test_shown_with_recordings():
     ):
         assert "H200" in str(show())
     assert "ratio" in times.cost_words()
+    assert "recorded" in times.rod_against_model()
     assert times.rod_words() == "No GPU here, so nothing is measured."
 
 

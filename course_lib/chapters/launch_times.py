@@ -142,6 +142,17 @@ def rod_factor(steps: int = 100) -> float | None:
     return launches / one
 
 
+def rod_against_model(steps: int = 20, step_us: float = 0.1) -> str:
+    """The timeline of so many launches of a step beside what was recorded; `step_us`: its work."""
+    table = recording("launch_rod")
+    model = ", ".join(f"{way} {kernels_schedule(way, steps, step_us).end:.0f} µs" for way in ROD_WAYS)
+    text = f"{steps} steps of the rod, modelled: {model}"
+    if table is None:
+        return text
+    was = (f"{way} {US * float(table.where(way=way, steps=steps).ms[0]):.0f} µs" for way in ROD_WAYS)
+    return f"{text}\n{steps} steps of the rod, recorded: {', '.join(was)}"
+
+
 def rod_words(steps: int = 100) -> str:
     """Measured now, on a GPU."""
     rows = measured("launch_rod", steps=steps)
