@@ -46,7 +46,7 @@ def server(notebooks: Path, scratch: Path, wait_s: float = 60) -> Iterator[str]:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         try:
             _await(f"http://127.0.0.1:{port}/api?token={token}", process, scratch / "jupyter.log", wait_s)
-            yield f"http://127.0.0.1:{port}/lab/tree/{{notebook}}?token={token}"
+            yield f"http://127.0.0.1:{port}/lab/workspaces/{{name}}/tree/{{name}}.ipynb?token={token}"
         finally:
             process.terminate()
             process.wait(20)
@@ -66,7 +66,7 @@ def browser() -> Iterator[Browser]:
 def open_notebook(browser: Browser, url: str, notebook: str) -> Page:
     """Open a notebook and wait until its kernel is idle."""
     page = browser.new_page(viewport={"width": 1280, "height": 1600})
-    page.goto(url.format(notebook=notebook))
+    page.goto(url.format(name=notebook.removesuffix(".ipynb")))
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
     page.wait_for_function(
         """() => {
@@ -76,6 +76,12 @@ def open_notebook(browser: Browser, url: str, notebook: str) -> Page:
         timeout=60_000,
     )
     return page
+
+
+def close_notebook(page: Page) -> None:
+    """End its kernel and close the page."""
+    page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
+    page.close()
 
 
 def run_all(page: Page, timeout_s: float = 300) -> None:

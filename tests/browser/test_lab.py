@@ -44,6 +44,13 @@ def chromium():
         yield browser
 
 
+@pytest.fixture(scope="module")
+def chapters(tmp_path_factory):
+    """A server of the course's notebooks; its URL."""
+    with lab.server(check_format.ROOT / "notebooks", tmp_path_factory.mktemp("lab")) as url:
+        yield url
+
+
 def _book(folder, name, source):
     """A folder with a notebook of one cell."""
     book = new_notebook(cells=[new_code_cell(textwrap.dedent(source).strip())])
@@ -53,18 +60,17 @@ def _book(folder, name, source):
     return folder / "books"
 
 
-def _walk(browser, folder, name, scratch):
+def _walk(browser, url, name):
     """Open and run a notebook and drag each of its sliders three times; (ms per drag, printed, errors)."""
-    with lab.server(folder, scratch) as url:
-        page = lab.open_notebook(browser, url, name)
-        lab.run_all(page)
-        times = []
-        for explorer in page.locator(".course-explore:has(.noUi-handle)").all():
-            times += [lab.drag(page, explorer, pixels) for pixels in (60, 60, -40)]
-        PICTURES.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=PICTURES / f"{name.removesuffix('.ipynb')}.png")
-        printed, errors = lab.outputs(page)
-        page.close()
+    page = lab.open_notebook(browser, url, name)
+    lab.run_all(page)
+    times = []
+    for explorer in page.locator(".course-explore:has(.noUi-handle)").all():
+        times += [lab.drag(page, explorer, pixels) for pixels in (60, 60, -40)]
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=PICTURES / f"{name.removesuffix('.ipynb')}.png")
+    printed, errors = lab.outputs(page)
+    lab.close_notebook(page)
     return times, printed, errors
 
 
@@ -74,8 +80,8 @@ def _report(record_property, name, times):
 
 
 def test_a_slider_changes_the_picture(chromium, tmp_path, record_property):
-    books = _book(tmp_path, "slider", SLIDER)
-    times, printed, errors = _walk(chromium, books, "slider.ipynb", tmp_path)
+    with lab.server(_book(tmp_path, "slider", SLIDER), tmp_path) as url:
+        times, printed, errors = _walk(chromium, url, "slider.ipynb")
     _report(record_property, "slider", times)
     assert errors == []
     assert "and the server's manager" in printed
@@ -85,8 +91,8 @@ def test_a_slider_changes_the_picture(chromium, tmp_path, record_property):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.name)
-def test_a_chapter_runs_and_its_sliders_move(path, chromium, tmp_path, record_property):
-    times, _, errors = _walk(chromium, path.parent, path.name, tmp_path)
+def test_a_chapter_runs_and_its_sliders_move(path, chromium, chapters, record_property):
+    times, _, errors = _walk(chromium, chapters, path.name)
     assert errors == []
     if times:
         _report(record_property, path.name, times)
@@ -94,6 +100,7 @@ def test_a_chapter_runs_and_its_sliders_move(path, chromium, tmp_path, record_pr
 
 
 def test_an_error_output_is_seen(chromium, tmp_path):
-    times, _, errors = _walk(chromium, _book(tmp_path, "wrong", "1 / 0"), "wrong.ipynb", tmp_path)
+    with lab.server(_book(tmp_path, "wrong", "1 / 0"), tmp_path) as url:
+        times, _, errors = _walk(chromium, url, "wrong.ipynb")
     assert times == []
     assert "ZeroDivisionError" in errors[0]
