@@ -68,7 +68,7 @@ def renumbered(text: str) -> str:
     """A sentence about streams, the first of them made called 1; wrapped."""
     numbers = sorted({int(number) for number in re.findall(r"stream (\d+)", text)})
     text = re.sub(r"stream (\d+)", lambda found: f"stream {numbers.index(int(found[1])) + 1}", text)
-    return textwrap.fill(text, 100)
+    return textwrap.fill(text, 100, subsequent_indent="  ")
 
 
 def source_as(function: Callable, name: str) -> str:
