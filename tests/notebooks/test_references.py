@@ -119,8 +119,9 @@ def _rows(tree: ast.AST) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
-                    yield key.value, value.value
+                pair = getattr(key, "value", None), getattr(value, "value", None)
+                if all(isinstance(side, str) for side in pair):
+                    yield pair
 
 
 @pytest.mark.parametrize("path", BOOKS, ids=NAMED)
