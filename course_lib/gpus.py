@@ -95,8 +95,8 @@ class L2:
 class Measured:
     """Figures this course measured on the GPU; see `source` for when and how.
 
-    `dram_latency_us`: what a load from DRAM takes while the GPU is busy. `block_turnover_us`: what a block's
-    place on an SM costs besides, from its start to the start of the next one.
+    `dram_latency_us` and `dram_latency_idle_us`: what a load from DRAM takes while that is busy, and idle.
+    `block_turnover_us`: what a block's place on an SM costs besides, from its start to that of the next one.
     """
 
     source: str
@@ -108,6 +108,7 @@ class Measured:
     l2_gb_per_s: float | None = None
     dram_read_gb_per_s: float | None = None
     dram_latency_us: float | None = None
+    dram_latency_idle_us: float | None = None
     block_turnover_us: float | None = None
 
 

@@ -12,7 +12,8 @@ It is a bound with a name on it, never a measurement. What it assumes:
   Shared memory is the same memory: the wavefronts of both add up, under the name of the larger.
 * **Memory latency**: blocks come in waves, as many at once as fit on the SMs. In each, a warp waits for DRAM
   as often as it has rounds of loads that depend on each other or must keep their order, as far as they miss.
-  It waits for nothing else: barriers and arithmetic are hidden by other warps.
+  The more of DRAM's rate is in use, the longer a round takes: requests queue. A warp waits for nothing else:
+  barriers and arithmetic are hidden by other warps.
 * The resources work at the same time. On the GPU two that are almost equally slow hinder each other.
 * Instruction counts follow the PTX, which the assembler changes (loops unrolled, addresses folded).
 * **FP32**: an instruction takes the units of a whole warp, however many of its lanes are active.
@@ -26,6 +27,7 @@ sheet. How far off the times are: `course_lib.agreement.overview()`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import sqrt
 from types import MappingProxyType
 
 from .gpus import DEFAULT, WARP, Gpu, Measured
@@ -109,7 +111,7 @@ def modelled_time(
     terms = {name: seconds * quantization for name, seconds in _sm_terms(profile, found).items()}
     busy = min(1.0, grid / found.sms)
     terms |= {name: seconds / busy for name, seconds in _chip_terms(profile, found, cold).items()}
-    terms["memory latency"] = waves * _stay_seconds(profile, found, cold)
+    terms["memory latency"] = _waiting_seconds(profile, found, cold, waves, terms["DRAM bytes"])
     slowest = max(terms, key=terms.__getitem__)
     launch = _launch_seconds(found)
     return ModelledTime(
@@ -210,21 +212,37 @@ def _chip_terms(profile: Mapping[str, float], gpu: Gpu, cold: bool) -> dict[str,
     return terms
 
 
-def _stay_seconds(profile: Mapping[str, float], gpu: Gpu, cold: bool) -> float:
-    """How long a block stays on its SM because its warps wait for DRAM.
+def _waiting_seconds(
+    profile: Mapping[str, float], gpu: Gpu, cold: bool, waves: int, dram_seconds: float
+) -> float:
+    """How long the SMs are taken because warps wait for DRAM, which moves the bytes in `dram_seconds`.
 
-    The share of rounds that DRAM answers: the distinct sectors over those that were asked for, where a
-    misaligned request counts no more sectors than its bytes need.
+    A round takes from the idle to the busy latency, by the share u of the time in which DRAM is busy, and
+    u is `dram_seconds` over the result: a quadratic equation.
     """
     measured = _measured(gpu)
-    turnover, latency = measured.block_turnover_us or 0, measured.dram_latency_us or 0
+    busy = measured.dram_latency_us or 0
+    idle = busy if measured.dram_latency_idle_us is None else measured.dram_latency_idle_us
+    rounds = _missing_rounds(profile, gpu, cold)
+    at_least = waves * ((measured.block_turnover_us or 0) + rounds * idle) * 1e-6
+    more = waves * rounds * (busy - idle) * 1e-6
+    if at_least + more <= dram_seconds:
+        return at_least + more
+    return (at_least + sqrt(at_least**2 + 4 * more * dram_seconds)) / 2
+
+
+def _missing_rounds(profile: Mapping[str, float], gpu: Gpu, cold: bool) -> float:
+    """Rounds of loads of a warp that DRAM answers.
+
+    Their share: the distinct sectors over those that were asked for, where a misaligned request counts no
+    more sectors than its bytes need.
+    """
     if not _dram_traffic(profile, gpu, cold)[0]:
-        return turnover * 1e-6
+        return 0
     warps = profile["launch__grid_size"] * -(-profile["launch__block_size"] // WARP)
     asked = profile.get(_IDEAL, profile.get(_GLOBAL.format("sectors", "ld"), 0))
     missing = min(1.0, profile.get(_UNIQUE.format("ld"), 0) / SECTOR / asked) if asked else 0.0
-    rounds = profile.get("course__load_rounds.sum", 0) / warps
-    return (turnover + rounds * missing * latency) * 1e-6
+    return profile.get("course__load_rounds.sum", 0) / warps * missing
 
 
 def _both(profile: Mapping[str, float], what: str) -> float:

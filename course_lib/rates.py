@@ -1,4 +1,4 @@
-"""The launches that measure the rates of a GPU, recorded as the tables `rate_*`.
+"""The launches that measure the rates of a GPU, recorded as the tables `rate_*`, and what waiting costs.
 
 `data/gpus.toml` holds the figures that follow from them; the tests compare the two.
 """
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from . import rate_kernels as rate
+from .gpus import Gpu
+from .recorded import recorded
 from .sweeps import LINEAR, LOOP, THREADS, Arguments, Point, Sweep, floats
 
 # Of `l2_lines`: lines a load asks for, words between the lanes in one line, sectors of each line.
@@ -96,6 +98,47 @@ def in_flight(n: int) -> list[Point]:
         for order in ("series", "together")
         for loads in (1, 2, 4, 8)
     ]
+
+
+# Of `waiting`: blocks of 256 threads, 8 on an SM; points nearer to DRAM's full rate say nothing of waiting.
+BLOCK, RESIDENT, MOST_BUSY = 256, 8, 0.8
+ADDED = 64  # floats that each thread of `occupancy_loads` adds up
+
+
+def waiting(gpu: Gpu) -> tuple[float, float, float]:
+    """What waiting for DRAM costs on a GPU, fitted to its recorded tables, in µs.
+
+    Returns:
+        A block's turnover, and the latency of a round of loads while DRAM is idle and while it is busy.
+
+    A block's stay on its SM is turnover + rounds * (idle * (1 - u) + busy * u); u is the share of the time
+    in which DRAM is busy. Every table gives stays, rounds and u; the relative errors are made small.
+    """
+    rows = []
+    for stay, rounds, moving in _stays(gpu):
+        used = moving / stay
+        if used < MOST_BUSY:
+            rows.append(np.array([1, rounds * (1 - used), rounds * used]) / stay)
+    turnover, idle, busy = np.linalg.lstsq(np.array(rows), np.ones(len(rows)), rcond=None)[0]
+    return float(turnover), float(idle), float(busy)
+
+
+def _stays(gpu: Gpu) -> list[tuple[float, float, float]]:
+    """Of each launch, and a wave of blocks: how long it stays, rounds of loads, what DRAM needs (µs)."""
+    measured, found = gpu.measured, []
+    series = recorded(gpu.name, "rate_in_flight").where(order="series")
+    copies = [*series.rows(), *recorded(gpu.name, "coalescing_vector").where(width=1).rows()]
+    for row in copies:
+        loads = row.get("loads", 1)
+        waves = row["useful_bytes"] / 8 / loads / (BLOCK * RESIDENT * gpu.sms)
+        moving = row["useful_bytes"] / measured.copy_gb_per_s / 1e3
+        found.append((row["median_ms"], waves, loads, moving))
+    for row in recorded(gpu.name, "occupancy_loads").rows():
+        waves = row["useful_bytes"] / 4 / ADDED / (32 * row["warps"] * gpu.sms)
+        moving = row["useful_bytes"] / measured.dram_read_gb_per_s / 1e3
+        found.append((row["median_ms"], waves, ADDED / row["loads"], moving))
+    launch = measured.launch_us
+    return [((1e3 * ms - launch) / waves, rounds, moving / waves) for ms, waves, rounds, moving in found]
 
 
 SWEEPS: Sequence[Sweep] = (
