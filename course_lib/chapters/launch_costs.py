@@ -4,27 +4,12 @@ from functools import cache
 
 import numpy as np
 
-from ..evidence import recording
 from ..gpus import DEFAULT
-from ..recorded import Table
+from ..recorded import Table, recorded
 from ..report import Cell
 from ..report import Table as ShownTable
 from .launch_timeline import Costs
 
-# Read off a first probe of one H200 (2026-11-29, CuPy 14.2): in use until the tables are recorded.
-PROBED = Costs(
-    launch=4.7,
-    copy=4.5,
-    graph=2.9,
-    record=1.1,
-    wait=0.3,
-    synchronise=0.4,
-    start=4.4,
-    gap=2.1,
-    node=1.1,
-    pinned=(54.4, 54.5),
-    pageable=(7.9, 15.5),
-)
 MEANING = {
     "launch": "host: launch a kernel with two arguments",
     "copy": "host: order a copy, slices included",
@@ -41,11 +26,8 @@ LONG = 5000  # rounds from which the GPU, not the host, sets the pace of launche
 
 @cache
 def costs(gpu: str = DEFAULT) -> Costs:
-    """The costs on a GPU whose tables were recorded, else those of the first probe."""
-    tables = [recording(name, gpu) for name in ("launch_cost", "launch_size", "launch_copy")]
-    if None in tables:
-        return PROBED
-    cost, size, copy = tables
+    """The costs on a GPU whose tables were recorded. Raises FileNotFoundError where they were not."""
+    cost, size, copy = (recorded(gpu, name) for name in ("launch_cost", "launch_size", "launch_copy"))
     node = _us(size, way="graph", rounds=0)
     launch = _us(size, way="launches", rounds=0)
     return Costs(
@@ -70,9 +52,7 @@ def recorded_costs(gpu: str = DEFAULT) -> ShownTable:
     for name in ("pinned", "pageable"):
         for way, rate in zip(("to the GPU", "to the host"), getattr(found, name), strict=True):
             rows.append([Cell(f"copy {way}, {name} memory"), Cell(f"{rate:.1f} GB/s")])
-    table = recording("launch_cost", gpu)
-    caption = table.caption if table else f"recorded on an {gpu}: a first probe, no table yet"
-    return ShownTable(["what", "cost"], rows, {0}, caption)
+    return ShownTable(["what", "cost"], rows, {0}, recorded(gpu, "launch_cost").caption)
 
 
 def _us(table: Table, **columns: object) -> float:

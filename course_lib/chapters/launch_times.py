@@ -74,12 +74,6 @@ def _earlier_words() -> str:
     )
 
 
-def launch_us(way: str = "launches", count: int = 1000) -> float | None:
-    """Microseconds of one of many launches, or graph nodes: recorded."""
-    table = recording("launch_cost")
-    return None if table is None else _each(table, way)[count]
-
-
 # -- how much work makes up for it -----------------------------------------------------
 
 
