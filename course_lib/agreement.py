@@ -11,8 +11,9 @@ import numpy as np
 
 from .gpus import DEFAULT
 from .model import ModelledTime, modelled_time, scaled
+from .points import Point, Sweep
 from .recorded import Table, recorded
-from .sweeps import Point, Sweep, all_sweeps, sweep
+from .sweeps import all_sweeps, sweep
 from .tables import html_table, text_table
 
 

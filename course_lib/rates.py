@@ -10,8 +10,8 @@ import numpy as np
 
 from . import rate_kernels as rate
 from .gpus import Gpu
+from .points import LINEAR, LOOP, THREADS, Arguments, Point, Sweep, floats
 from .recorded import recorded
-from .sweeps import LINEAR, LOOP, THREADS, Arguments, Point, Sweep, floats
 
 # Of `l2_lines`: lines a load asks for, words between the lanes in one line, sectors of each line.
 L2_PATTERNS = (

@@ -14,8 +14,9 @@ from typing import Any
 
 from .gpu_query import this_machine
 from .gpus import Gpu
+from .points import Call, Point, Reading, Sweep
 from .recorded import FOLDER, write
-from .sweeps import Call, Point, Reading, Sweep, all_sweeps
+from .sweeps import all_sweeps
 from .timing import flusher, measure, nothing, quartiles
 
 WARM_UP_SECONDS = 0.5  # an idle GPU runs at a low clock

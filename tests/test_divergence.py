@@ -14,10 +14,11 @@ from course_lib.chapters import divergence_sweeps as sweeps
 from course_lib.chapters import divergence_views as views
 from course_lib.chapters.divergence_picture import lane_timeline, line_colours
 from course_lib.emulator import RawKernel
+from course_lib.points import Point
 from course_lib.profile import profile
 from course_lib.recorded import PROVENANCE, TIMES, Table
 from course_lib.sliders import explore
-from course_lib.sweeps import Point, sweep
+from course_lib.sweeps import sweep
 from course_lib.timeline import Step, Timeline
 
 ROOT = Path(__file__).parents[1]

@@ -12,8 +12,9 @@ from course_lib.chapters import fusion_persistent as persistent
 from course_lib.chapters import fusion_row_calls as row_calls
 from course_lib.chapters import fusion_rows as r
 from course_lib.chapters import fusion_sweeps as sweeps
+from course_lib.points import floats
 from course_lib.profile import profile
-from course_lib.sweeps import all_sweeps, floats
+from course_lib.sweeps import all_sweeps
 
 RANDOM = np.random.default_rng(5)
 LENGTHS = (4, 100, 1000, 4100, 8188, 8192)

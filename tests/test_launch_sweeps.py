@@ -8,8 +8,8 @@ from course_lib.chapters import launch_clocks as clocks
 from course_lib.chapters import launch_kernels as k
 from course_lib.chapters import launch_runs as runs
 from course_lib.chapters import launch_sweeps as sweeps
+from course_lib.points import Call
 from course_lib.standin.ledger import operations
-from course_lib.sweeps import Call
 
 SMALL = {"launch_cost": 5, "launch_size": 2, "launch_rod": 10, "launch_copy": 64, "launch_streams": 1000}
 ROWS = [

@@ -12,10 +12,11 @@ from course_lib.agreement import compare, modelled_sweep, overview
 from course_lib.gpus import gpu
 from course_lib.kernels import COPY_FLOAT
 from course_lib.model import modelled_time
+from course_lib.points import Call, Point, Reading, Sweep
 from course_lib.rates import waiting
 from course_lib.record import driver_version, provenance, slug, time_point
 from course_lib.recorded import PROVENANCE, read, recorded, write
-from course_lib.sweeps import Call, Point, Reading, Sweep, all_sweeps
+from course_lib.sweeps import all_sweeps
 
 META = {key: f"the {key}" for key in PROVENANCE}
 ROWS = [

@@ -1,15 +1,21 @@
 """The recorded kernels compute and count what they should, at small sizes on the emulator."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
-from course_lib import rates, sweeps
+from course_lib import rates
 from course_lib import standin as cp
 from course_lib.agreement import modelled_sweep
+from course_lib.chapters import bank_sweeps as banks
+from course_lib.chapters import coalescing_sweeps as coalescing
 from course_lib.model import modelled_time, scaled
+from course_lib.points import Call, Point
 from course_lib.profile import profile
 from course_lib.record import time_point
-from course_lib.sweeps import Call, Point, all_sweeps, sweep
+from course_lib.sweeps import all_sweeps, sweep
 
 LOADED = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 
@@ -22,20 +28,20 @@ def run(point: Point) -> list[np.ndarray]:
 
 
 def test_offset_copies_the_shifted_elements():
-    for point in sweeps.offset(1000)[::8]:
+    for point in coalescing.offset(1000)[::8]:
         out, given, n, shift = run(point)
         np.testing.assert_array_equal(out[shift:], given[shift : shift + n])
         assert not out[:shift].any()
 
 
 def test_stride_takes_every_nth():
-    for point in sweeps.stride(500)[::10]:
+    for point in coalescing.stride(500)[::10]:
         out, given, _, stride = run(point)
         np.testing.assert_array_equal(out, given[::stride])
 
 
 def test_layouts_read_the_same_fields():
-    aos3, soa3, aos1, soa1 = (run(point) for point in sweeps.layout(300))
+    aos3, soa3, aos1, soa1 = (run(point) for point in coalescing.layout(300))
     np.testing.assert_array_equal(aos3[0], aos3[1].reshape(-1, 3).sum(axis=1, dtype=np.float32))
     np.testing.assert_allclose(soa3[0], soa3[1].reshape(3, -1).sum(axis=0), rtol=1e-6)
     np.testing.assert_array_equal(aos1[0], 2 * aos1[1].reshape(-1, 3)[:, 0])
@@ -43,20 +49,20 @@ def test_layouts_read_the_same_fields():
 
 
 def test_vector_copies():
-    for point in sweeps.vector(1024):
+    for point in coalescing.vector(1024):
         out, given, _ = run(point)
         np.testing.assert_array_equal(out, given)
 
 
 def test_both_matrix_products():
-    for point in sweeps.matmul(64):
+    for point in coalescing.matmul(64):
         out, a, b, n = run(point)
         assert out.shape == (n, n)
         np.testing.assert_allclose(out, a.astype(float) @ b, rtol=1e-5)
 
 
 def test_every_transpose():
-    for point in [*sweeps.transpose(64), *sweeps.padding(32)]:
+    for point in [*banks.transpose(64), *banks.padding(32)]:
         out, given, _ = run(point)
         expected = given if point.columns.get("variant") == "copy" else given.T
         np.testing.assert_array_equal(out, expected)
@@ -67,7 +73,7 @@ def test_every_transpose():
 )
 def test_bank_offsets_conflict_as_they_should(offset, ways):
     """t * 64 mod 1024 has 16 different words, all in bank 0, so OFFSET 64 is 16-way."""
-    load, store = sweeps.banks(16)[offset], sweeps.banks(16)[65 + offset]
+    load, store = banks.banks(16)[offset], banks.banks(16)[65 + offset]
     for point, kind in ((load, "ld"), (store, "st")):
         counts = profile(point.kernel.compile(cp), (1,), point.block, point.arguments(cp))
         wavefronts = counts[f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{kind}.sum"]
@@ -76,10 +82,10 @@ def test_bank_offsets_conflict_as_they_should(offset, ways):
 
 
 def test_bank_kernels_return_what_was_in_shared_memory():
-    load = sweeps.banks(16)[3]
+    load = banks.banks(16)[3]
     out = run(load)[0]
     np.testing.assert_array_equal(out[:1024], 16 * (np.arange(1024) * 3 % 1024))
-    assert (run(sweeps.banks(16)[65 + 3])[0] == 15).all()
+    assert (run(banks.banks(16)[65 + 3])[0] == 15).all()
 
 
 def test_lines_touch_as_many_lines_as_they_say():
@@ -151,3 +157,11 @@ def test_an_unknown_sweep_lists_the_known_ones():
 def test_a_library_call_is_a_row_after_the_points_and_left_out_where_it_is_missing():
     assert time_point(None, Call({"variant": "library"}, lambda cp: None), None, 1) is None
     assert sweep("coalescing_offset").calls(1) == []
+
+
+def test_what_is_described_knows_nothing_of_the_list():
+    """A fresh interpreter imports every description, and has not loaded the list."""
+    modules = sorted({found.points.__module__ for found in all_sweeps()})
+    code = f"import {', '.join(modules)}, sys; print('course_lib.sweeps' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (len(modules) > 10, done.stdout.split()) == (True, ["False"])

@@ -7,8 +7,9 @@ from course_lib import standin as cp
 from course_lib.chapters import wave_kernels as k
 from course_lib.chapters import wave_sweeps as w
 from course_lib.occupancy import occupancy
+from course_lib.points import Point
 from course_lib.profile import profile
-from course_lib.sweeps import Point, sweep
+from course_lib.sweeps import sweep
 
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 FUSED = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
-from ..sweeps import LINEAR, THREADS, Arguments, Call, Point, Sweep, floats
+from ..points import LINEAR, THREADS, Arguments, Call, Point, Sweep, floats
 
 ROUNDS = 1024  # of each side of a branch
 MEAN = 32  # trips of a loop on average; a trip is 64 multiply-adds

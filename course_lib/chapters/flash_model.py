@@ -15,8 +15,8 @@ from ..evidence import recording
 from ..gpus import DEFAULT, WARP, gpu
 from ..model import ModelledTime, modelled_time
 from ..occupancy import occupancy
+from ..points import Point
 from ..profile import profile
-from ..sweeps import Point
 from . import flash_sweeps as sweeps
 from .flash_sweeps import KEYS, QUERIES, WIDTH
 

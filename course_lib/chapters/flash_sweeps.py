@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
-from ..sweeps import LINEAR, Arguments, Call, Point, Sweep, floats
+from ..points import LINEAR, Arguments, Call, Point, Sweep, floats
 from . import flash_kernels as k
 
 WIDTH = 64  # floats of a row of Q, K and V

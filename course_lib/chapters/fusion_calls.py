@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..sweeps import Call, floats
+from ..points import Call, floats
 from . import fusion_kernels as k
 
 Make = Callable[[Any], Callable[[], object]]  # from the module `cp` to the call that is timed

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
-from ..sweeps import Call, floats
+from ..points import Call, floats
 from .fusion_calls import (
     FUSE,
     SEPARATE,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
-from ..sweeps import LINEAR, Call, Point, Sweep, floats
+from ..points import LINEAR, Call, Point, Sweep, floats
 from . import fusion_calls as calls
 from . import fusion_kernels as k
 from . import fusion_persistent as persistent

@@ -10,8 +10,9 @@ from ..evidence import MEASURED_RUNS, recording
 from ..gpus import DEFAULT, device
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
+from ..points import Call, Point, Sweep
 from ..report import Cell, Table
-from ..sweeps import Call, Point, Sweep, sweep
+from ..sweeps import sweep
 from .fusion_calls import COPY, SEPARATE
 from .fusion_views import on_gpu
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..sweeps import LINEAR, Call, Point, Reading, Sweep, floats
+from ..points import LINEAR, Call, Point, Reading, Sweep, floats
 from . import launch_kernels as k
 from .launch_clocks import SMS, Work, blocker, busy_launch, done_ms, empty_launch, gpu_ms, host_ms, in_stream
 from .launch_runs import (

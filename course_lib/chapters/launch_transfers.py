@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..sweeps import Call, Reading
+from ..points import Call, Reading
 from . import launch_kernels as k
 from .launch_clocks import Work, done_ms, host_ms
 from .launch_runs import both_ways, host_floats, own_stream, pipeline

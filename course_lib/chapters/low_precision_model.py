@@ -11,8 +11,8 @@ from functools import cache
 from .. import standin
 from ..gpus import DEFAULT, Gpu
 from ..model import ModelledTime, modelled_time
+from ..points import Point
 from ..profile import profile
-from ..sweeps import Point
 from . import low_precision_sweeps as sweeps
 
 SIDES = {"tiled": (32, 64), "wmma global": (64, 128), "wmma tiled": (128, 256)}  # whose depth is their side

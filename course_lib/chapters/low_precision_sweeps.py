@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import kernels
 from ..kernels import Kernel
-from ..sweeps import LINEAR, LOOP, Arguments, Call, Point, Sweep, floats
+from ..points import LINEAR, LOOP, Arguments, Call, Point, Sweep, floats
 from . import low_precision_kernels as k
 from .tiling_kernels import TILED
 

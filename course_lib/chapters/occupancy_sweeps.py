@@ -11,7 +11,7 @@ import numpy as np
 
 from ..gpus import DEFAULT, gpu
 from ..occupancy import occupancy
-from ..sweeps import LINEAR, Arguments, Point, Sweep, floats
+from ..points import LINEAR, Arguments, Point, Sweep, floats
 from . import occupancy_kernels as k
 
 CUBIC = (3, 2, 2)  # how counts, blocks and distinct bytes grow with n

@@ -18,9 +18,10 @@ from ..model import ModelledTime, modelled_time, scaled
 from ..occupancy import Occupancy, occupancy
 from ..pictures import Series, bars
 from ..pictures import sweep as draw_sweep
+from ..points import Point
 from ..profile import as_emulated, profile
 from ..report import Cell, Table
-from ..sweeps import Point, sweep
+from ..sweeps import sweep
 from ..timing import benchmark
 from .occupancy import ROUNDS, SHARED_LOADS, resident, rounds_per_warp
 from .occupancy_picture import sm_picture

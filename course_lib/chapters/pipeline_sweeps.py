@@ -12,7 +12,7 @@ import numpy as np
 from ..gpus import DEFAULT, gpu
 from ..kernels import Kernel
 from ..occupancy import occupancy
-from ..sweeps import Arguments, Call, Point, Sweep, floats
+from ..points import Arguments, Call, Point, Sweep, floats
 from . import pipeline_kernels as k
 
 SMS = 132  # of an H200

@@ -15,9 +15,10 @@ from ..occupancy import occupancy
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
 from ..pictures.style import VERMILION
+from ..points import THREADS, floats
 from ..profile import profile
 from ..report import Cell, Table
-from ..sweeps import THREADS, floats, sweep
+from ..sweeps import sweep
 from . import reading_ncu
 from . import reading_sources as k
 from .reading_picture import opcode, width

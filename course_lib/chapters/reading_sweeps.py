@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..sweeps import LINEAR, THREADS, Point, Sweep, floats
+from ..points import LINEAR, THREADS, Point, Sweep, floats
 from . import reading_sources as k
 from .occupancy_sweeps import Built
 

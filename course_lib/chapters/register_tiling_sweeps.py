@@ -7,7 +7,7 @@ GPU time, with 20 launches per row: 9 s for `register_tiling_4096` (7 of them fo
 from collections.abc import Mapping
 
 from ..kernels import OPTIONS, Kernel
-from ..sweeps import Call, Point, Sweep
+from ..points import Call, Point, Sweep
 from . import register_tiling_kernels as k
 from . import tiling_kernels as low
 from .tiling_sweeps import CUBIC, cublas, square_grid, work

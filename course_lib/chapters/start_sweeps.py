@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import kernels
 from ..kernels import Kernel
-from ..sweeps import LINEAR, LOOP, Call, Point, Reading, Sweep, floats
+from ..points import LINEAR, LOOP, Call, Point, Reading, Sweep, floats
 from ..timing import measure, nothing
 from . import start_kernels as k
 from .launch_runs import captured

@@ -14,13 +14,14 @@ from ..evidence import MEASURED_RUNS, recording
 from ..gpus import DEFAULT, Gpu, device, gpu, names
 from ..model import ModelledTime, modelled_time, scaled
 from ..occupancy import occupancy
+from ..points import Point
 from ..predictions import Prediction, reveal
 from ..profile import Profile, profile
 from ..promises import ratio
 from ..record import time_point
 from ..report import EXCESS, Cell, Table
 from ..roofline import Roofline, RooflinePoint, roofline, roofline_point
-from ..sweeps import Point, sweep
+from ..sweeps import sweep
 from ..timing import flusher
 from . import start_kernels as k
 from . import start_sweeps as s

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel
-from ..sweeps import Arguments, Call, Point, Sweep, floats
+from ..points import Arguments, Call, Point, Sweep, floats
 from . import tiling_kernels as k
 
 TILES = (8, 16, 32)

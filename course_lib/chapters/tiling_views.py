@@ -17,12 +17,13 @@ from ..model import ModelledTime, fp32_flops, modelled_time, scaled
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
 from ..pictures.style import INK
+from ..points import Call, Point, floats
 from ..profile import profile
 from ..record import time_point
 from ..recorded import Table as Recorded
 from ..report import Cell, CounterTable, Table
 from ..roofline import RooflinePoint, roofline
-from ..sweeps import Call, Point, floats, sweep
+from ..sweeps import sweep
 from ..timing import flusher
 from .tiling import LD_SECTORS, LOADS, times_read
 from .tiling_picture import tile_picture
