@@ -18,7 +18,7 @@ RIDGE_FORMATS = ("fp32", "tf32", "fp16", "bf16", "e4m3", "mxfp8", "mxfp4")
 RESULT_BYTES = 4  # of an element of C, which is float32 in every product of this chapter
 WMMA = {  # rows of the counted table of the first two products: label -> metric
     "operations of tensor cores": "course__tensor_flops.sum",
-    "multiply-adds by threads": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
+    "float multiply-adds by threads": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
     "warp instructions (PTX)": "smsp__inst_executed.sum",
     "global load requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
     "sectors loaded": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
