@@ -112,7 +112,7 @@ def add_by_gpu() -> Table:
         "limited by",
         "should it move?",
     ]
-    rows = [_by_gpu_row(label, on, floats) for label, on in known for floats in (1 << 16, s.LARGE)]
+    rows = [_by_gpu_row(label, on, floats) for on, label in known for floats in (1 << 16, s.LARGE)]
     return Table(header, rows, {0, 3, 5, 6}, "modelled: out = a + b")
 
 
