@@ -254,3 +254,8 @@ def test_the_map_in_the_notebook_is_the_map_of_the_course():
 def test_the_timer_is_in_the_notebook_and_mended_in_its_twin():
     assert sum(start_timer.STUB.strip() in cell for cell in cells("00_start_here.ipynb")) == 1
     assert sum(start_timer.SOLUTION.strip() in cell for cell in cells("solutions/00_start_here.ipynb")) == 1
+
+
+def test_on_a_gpu_the_table_of_gpus_ends_in_this_machine(monkeypatch):
+    monkeypatch.setattr(views, "on_gpu", lambda: True)
+    assert str(views.add_by_gpu()).splitlines()[-1].startswith("H200, this machine")
