@@ -8,7 +8,7 @@ Where things are:
 * `emulator/` executes PTX and counts; `standin/` is CuPy's interface on top of it; `backend` chooses between
   CuPy and the stand-in.
 * `model`, `roofline`, `occupancy`, `timeline`, `rates`, `gpus`: what follows from counts, for a named GPU.
-* `points`, `sweeps`, `record`, `recorded`, `timing`: launches measured on a GPU, with tables in `data/recorded`.
+* `points`, `sweeps`, `record`, `recorded`, `timing`: launches measured on a GPU, tables in `data/recorded`.
 * `report`, `tables`, `pictures/`, `labels`, `evidence`, `agreement`: how results are shown.
   `report.PLAIN_NAMES` has the one name of each counter.
 * `exercises`, `promises`, `predictions`, `sliders`: what the reader does.
