@@ -27,9 +27,9 @@ def explore(
 
     Each value is a ``range``, a tuple ``(min, max)`` or ``(min, max, step)``, a list of choices, True/False,
     or a text, which gives a box to type or paste another into. A control starts at ``start[name]``, else at
-    the function's own default, else at its first value. ``function`` takes the values by name, changes nothing, and returns a Figure, a string, an object
-    with ``_repr_html_``, or a tuple of those with at most one Figure. The output keeps the height the first
-    result needs, or ``output_height`` pixels.
+    the function's own default, else at its first value. ``function`` takes the values by name, changes
+    nothing, and returns a Figure, a string, an object with ``_repr_html_``, or a tuple of those with at most
+    one Figure. The output keeps the height the first result needs, or ``output_height`` pixels.
 
     The first call happens here, so an error in it is raised here; a later one is shown in the output area.
     """

@@ -44,7 +44,9 @@ def _report(
                 f"threads {ranges(threads)} in line {line} name {'all' if count is None else count}"
                 for threads, count, line in here
             )
-            told = "; ".join(text + (f" ({times} times)" if times > 1 else "") for text, times in said.items())
+            told = "; ".join(
+                text + (f" ({times} times)" if times > 1 else "") for text, times in said.items()
+            )
             advice = "whoever comes again must first wait for an answer" if len(named) == 1 else (
                 "all who wait there or arrive must name one number"
             )  # fmt: skip
