@@ -37,6 +37,10 @@ NAMESPACES = {
     "kernel": "",
 }
 
+_SHORT_ROWS = (
+    "input type", "output type", "accumulator type", "log2 of the row's length", "log-softmax?", "masked?",
+)  # fmt: skip
+
 # kernel -> (what it does, what its first template arguments mean)
 KERNELS: dict[str, tuple[str, Sequence[str]]] = {
     "vectorized_elementwise_kernel": (
@@ -75,25 +79,11 @@ KERNELS: dict[str, tuple[str, Sequence[str]]] = {
     "cunn_SoftMaxBackward": ("gradient of softmax, a block a row", ("elements in one load",)),
     "softmax_warp_forward": (
         "softmax of short rows, a warp a row",
-        (
-            "input type",
-            "output type",
-            "accumulator type",
-            "log2 of the row's length",
-            "log-softmax?",
-            "masked?",
-        ),
+        _SHORT_ROWS,
     ),
     "softmax_warp_backward": (
         "gradient of softmax of short rows",
-        (
-            "input type",
-            "output type",
-            "accumulator type",
-            "log2 of the row's length",
-            "log-softmax?",
-            "masked?",
-        ),
+        _SHORT_ROWS,
     ),
     "vectorized_layer_norm_kernel": ("LayerNorm, a block a row, wide loads", ("type", "accumulator type")),
     "batch_norm_transform_input_kernel": ("batch norm with known mean and variance", ("input type",)),

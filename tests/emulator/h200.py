@@ -2,12 +2,12 @@
 
 import json
 import warnings
-import zlib
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
+from course_lib.chapters.reading_ncu import arguments
 from course_lib.emulator import RawKernel
 from course_lib.emulator.errors import ArgumentWarning
 
@@ -27,20 +27,6 @@ def kernel(case: dict) -> RawKernel:
     if case["shared_mem"] > 48 * 1024:
         made.max_dynamic_shared_size_bytes = case["shared_mem"]
     return made
-
-
-def arguments(case: dict) -> list:
-    """The arguments as the measurement made them: one generator per case, recipes in order."""
-    rng = np.random.RandomState(zlib.crc32(case["case"].encode()))
-    make = {
-        "normal": lambda shape, dtype: rng.standard_normal(shape).astype(dtype),
-        "zeros": lambda shape, dtype: np.zeros(shape, dtype),
-        "randint": lambda shape, dtype, lo, hi: rng.randint(lo, hi, shape, dtype="int64").astype(dtype),
-        "arange": lambda n, dtype: np.arange(n).astype(dtype),
-        "perm": lambda n, dtype: rng.permutation(n).astype(dtype),
-        "scalar": lambda value, dtype: np.dtype(dtype).type(value),
-    }
-    return [make[kind](*rest) for kind, *rest in case["arguments"]]
 
 
 def run(case: dict, seed: int | None = None) -> np.ndarray:
