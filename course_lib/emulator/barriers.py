@@ -159,13 +159,16 @@ class Barriers:
         """Report lanes that run on behind a barrier where others of their block wait.
 
         Not where the barrier names its number of threads: then some may have no part in it, or meet at
-        another barrier that the same instruction names.
+        another barrier that the same instruction names. Nor where the source shows that who skips it has
+        returned.
         """
         if self.chunk.hazards is None:
             return
-        mine = fragment.rows_of_lanes()
+        mine, program, plain = fragment.rows_of_lanes(), self.chunk.program, self.chunk.launch.plain_barriers
         for one in self.parked:
-            if one.count is None and fragment.pc in self.chunk.program.after_barrier(one.fragment.pc):
+            if program.barrier_line(one.fragment.pc) in plain:
+                continue
+            if one.count is None and fragment.pc in program.after_barrier(one.fragment.pc):
                 shared = np.isin(mine, one.fragment.rows_of_lanes())
                 if shared.any():
                     self._report_skip(fragment, one.fragment, shared)

@@ -20,7 +20,7 @@ class Prepared:
     pointer to its first element and changed in place. `shared_mem`: dynamic shared memory in bytes.
     `names` are the parameters' names for messages; `cooperative` allows a barrier of the grid.
     `step_budget`: how many steps blocks that run together may take (None: the usual number); one is an
-    instruction for 2,048 threads.
+    instruction for 2,048 threads. `plain_barriers`: source lines of barriers outside every branch.
     """
 
     program: Program
@@ -31,3 +31,4 @@ class Prepared:
     names: list[str] = field(default_factory=list)
     cooperative: bool = False
     step_budget: int | None = None
+    plain_barriers: frozenset[int] = frozenset()

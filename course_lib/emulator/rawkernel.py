@@ -11,6 +11,7 @@ from .arguments import pack, warn_author
 from .compile import Compiled, compile_source
 from .cubin import Resources
 from .errors import EmulatorError, LaunchError, UnsupportedError
+from .plain_barriers import plain_barriers
 from .prepared import Prepared
 from .signature import parse_signature
 
@@ -100,8 +101,9 @@ class RawKernel:
         parameters = pack(args, self.program.parameters, signature, self._expression)
         names, cooperative = self.parameter_names, self.enable_cooperative_groups
         return Prepared(
-            self.program, grid3, block3, parameters, dynamic, names, cooperative, self.step_budget
-        )
+            self.program, grid3, block3, parameters, dynamic, names, cooperative, self.step_budget,
+            plain_barriers(self.code, self._expression),
+        )  # fmt: skip
 
     @property
     def parameter_names(self) -> list[str]:

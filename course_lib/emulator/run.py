@@ -51,7 +51,7 @@ class Launch:
         self.printed, self.print_cut = 0, False
         self.spare_local: LocalMemory | None = None  # of a chunk that has ended
         self.step_budget = prepared.step_budget or STEP_BUDGET
-        self.cooperative = prepared.cooperative
+        self.cooperative, self.plain_barriers = prepared.cooperative, prepared.plain_barriers
         self.tally = None if observe is None else Tally(len(program.blocks), observe)
         self.hazards = None if observe is None else HazardLog(program.kernel, geometry)
         self.races = None if observe is None else GlobalRaces(self)

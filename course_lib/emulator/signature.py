@@ -75,6 +75,11 @@ def _split_expression(kernel: str) -> tuple[str, list[str]]:
     return bare.strip().lstrip("&").split("::")[-1].strip(), [a.strip() for a in arguments]
 
 
+def kernel_name(kernel: str) -> str:
+    """The kernel's own name in a plain name or a name expression."""
+    return _split_expression(kernel)[0]
+
+
 def _parenthesised(text: str, opening: int) -> str | None:
     depth = 0
     for at in range(opening, len(text)):
