@@ -28,8 +28,8 @@ WMMA = {  # rows of the counted table of the first two products: label -> metric
 PRODUCT = {  # of `mma_tiled`
     "operations of tensor cores": "course__tensor_flops.sum",
     "sectors copied by cp.async": "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum",
-    "shared loads": "smsp__sass_inst_executed_op_shared_ld.sum",
-    "shared wavefronts, loads": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "shared load requests": "smsp__sass_inst_executed_op_shared_ld.sum",
+    "shared load wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
 }
 MEMORY = {  # of the kernels that only move values
     "global load requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
@@ -228,8 +228,8 @@ def mma_table(counted: Mapping[str, Mapping[str, float]]) -> Table:
             p[PRODUCT["operations of tensor cores"]] / (2 * 16 * 8 * depth.get(name, 16))
         ),
         "sectors copied": lambda _, p: p[PRODUCT["sectors copied by cp.async"]],
-        "ldmatrix instructions": lambda _, p: p[PRODUCT["shared loads"]],
-        "their wavefronts": lambda _, p: p[PRODUCT["shared wavefronts, loads"]],
+        "ldmatrix instructions": lambda _, p: p[PRODUCT["shared load requests"]],
+        "their wavefronts": lambda _, p: p[PRODUCT["shared load wavefronts"]],
     }
     cells = [
         [label, *(f"{read(name, p):,.0f}" for name, p in counted.items())] for label, read in rows.items()
@@ -244,7 +244,7 @@ def conflicts(counted: Mapping[str, float]) -> str:
         if counted["course__shared_ways.max"] > 1
         else "no conflict"
     )
-    return f"{counted[PRODUCT['shared wavefronts, loads']]:,} wavefronts ({ways})"
+    return f"{counted[PRODUCT['shared load wavefronts']]:,} wavefronts ({ways})"
 
 
 def sass_table(
