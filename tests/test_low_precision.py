@@ -165,6 +165,11 @@ def test_other_sizes_of_tiles(sizes):
     assert counted.hazards == []
 
 
+def test_padding_cures_the_conflict_of_ldmatrix_too():
+    """Rows of 128 bytes start in one bank; 144 bytes shift each by 4 banks, 256 by none."""
+    assert [runs.ldmatrix_wavefronts(pitch) for pitch in (128, 144, 256)] == [32, 4, 32]
+
+
 def test_without_the_swizzle_ldmatrix_conflicts_eight_ways():
     a = RNG.integers(-4, 5, (128, 128))
     found, counted = runs.mma_product(cp, k.PARTS + k.MMA_BODY, "f16", a, a, SWIZZLE=0)
@@ -172,7 +177,7 @@ def test_without_the_swizzle_ldmatrix_conflicts_eight_ways():
     assert views.conflicts(counted) == "8,192 wavefronts (8-way)"
 
 
-@pytest.mark.parametrize("variant", ["tiled", "wmma global", "wmma tiled", "mma tiled"])
+@pytest.mark.parametrize("variant", ["tiled", "wmma global", "wmma tiled", "mma unswizzled", "mma tiled"])
 def test_every_recorded_product_is_right(variant):
     for point in [p for p in sweeps.products(128) if p.columns["variant"] == variant]:
         args = point.arguments(cp)

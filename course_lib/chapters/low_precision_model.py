@@ -16,6 +16,7 @@ from ..profile import profile
 from . import low_precision_sweeps as sweeps
 
 SIDES = {"tiled": (32, 64), "wmma global": (64, 128), "wmma tiled": (128, 256)}  # whose depth is their side
+SWIZZLE = {"mma tiled": 1, "mma unswizzled": 0}  # of the variants by `mma_tiled`
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,10 @@ def extended(small: Counted, large: Counted, n: int) -> dict[str, float]:
 @cache
 def product_counts(variant: str, element: str, n: int) -> dict[str, float]:
     """Counts of a product of `low_precision_sweeps.products` at any size."""
-    if variant == "mma tiled":
-        side = 128
+    if variant in SWIZZLE:
+        side, swizzle = 128, SWIZZLE[variant]
         depths = [steps * 128 // sweeps.BYTES[element] for steps in (2, 4)]
-        points = [sweeps.mma_tiled(side, {}, element, depth=depth) for depth in depths]
+        points = [sweeps.mma_tiled(side, {}, element, depth, SWIZZLE=swizzle) for depth in depths]
         small, large = (counted(*both) for both in zip(points, (side, side), depths, strict=True))
     else:
         small, large = (counted(_point(variant, element, side), side, side) for side in SIDES[variant])

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import standin
+from ..emulator.counters import count_shared
 from ..gpus import device
 from ..pictures import warp_to_banks
 from ..profile import Profile, profile
@@ -105,3 +106,9 @@ def ldmatrix_banks(swizzle: bool) -> Figure:
     place = chunk ^ row % 8 if swizzle else chunk
     title = "ldmatrix, swizzled, counted" if swizzle else "ldmatrix, counted"
     return warp_to_banks(128 * row + 16 * place, width=16, title=title)
+
+
+def ldmatrix_wavefronts(pitch: int) -> int:
+    """Wavefronts of the same `ldmatrix` without a swizzle, in a tile whose rows lie `pitch` bytes apart."""
+    lane = np.arange(32)
+    return int(count_shared((pitch * (lane % 16) + 16 * (lane // 16))[None], None, 16, False).wavefronts)

@@ -104,11 +104,12 @@ def _named(variant: str, element: str, n: int) -> dict[str, int | str]:
 
 
 def products(n: int) -> list[Point]:
-    """The tiled fp32 kernel, then tensor cores: from global memory, from tiles, and the best kernel."""
+    """The tiled fp32 kernel, then tensor cores: from global memory, from tiles, with conflicts, without."""
     return [
         tiled_fp32(n, _named("tiled", "fp32", n)),
         *(wmma_global(n, _named("wmma global", e, n), e) for e in ("tf32", "bf16", "fp16")),
         wmma_tiled(n, _named("wmma tiled", "fp16", n)),
+        mma_tiled(n, _named("mma unswizzled", "fp16", n), "fp16", SWIZZLE=0),
         *best_products(n),
     ]
 

@@ -63,8 +63,10 @@ def product_times(n: int = 4096) -> Table:
         key = (columns["variant"], columns["format"])
         found = model.product_time(*key, n)
         row = [*key, f"{found.ms:.3g}", found.limiter]
-        if table:
-            ms = milliseconds(table, *key)
+        ms = milliseconds(table, *key) if table else None
+        if table and ms is None:
+            row += ["", "", "", ""]
+        elif table:
             row += [f"{ms:.3g}", f"{2 * n**3 / ms / 1e9:.0f}", share(table, *key), f"{found.ms / ms:.2f}"]
         rows.append([*row, *([f"{here[key]:.3g}"] if here else [])])
     for call in table.rows() if table else ():
@@ -77,9 +79,10 @@ def product_times(n: int = 4096) -> Table:
     return Table(header, [[Cell(value) for value in row] for row in rows], {0, 1, 3}, caption)
 
 
-def milliseconds(table: Recorded, variant: str, element: str) -> float:
-    """The recorded median of a variant and a format."""
-    return float(table.where(variant=variant, format=element).ms[0])
+def milliseconds(table: Recorded, variant: str, element: str) -> float | None:
+    """The recorded median of a variant and a format; None where it was not recorded."""
+    found = table.where(variant=variant, format=element).ms
+    return float(found[0]) if len(found) else None
 
 
 def library_ms(table: Recorded, element: str) -> float | None:
@@ -111,6 +114,7 @@ def findings() -> str:
         "Recorded on the H200, n = 4096:",
         f"fp16 by mma_tiled takes {best:.3g} ms.",
         f"The tiled fp32 kernel takes {ms['tiled', 'fp32'] / best:.0f} times as long.",
+        *_conflicts(ms.get(("mma unswizzled", "fp16")), best),
         *(f"{e} takes {ms['mma tiled', e] / best:.2f} times as long." for e in ("tf32", "bf16", "e4m3")),
         *_library_lines(table),
     ]
@@ -120,6 +124,10 @@ def findings() -> str:
     ends = [f"{ratios[key]:.2f} ({' '.join(key)})" for key in (low, high)]
     lines.append(f"Modelled / recorded: from {' to '.join(ends)}.")
     return "\n".join(lines)
+
+
+def _conflicts(unswizzled: float | None, best: float) -> list[str]:
+    return [f"Without the swizzle it takes {unswizzled / best:.1f} times as long."] if unswizzled else []
 
 
 def _large() -> list[str]:
