@@ -155,7 +155,7 @@ CHAPTERS: Sequence[Chapter] = (
         10,
         "pipelines",
         "Pipelines",
-        "how to compute on one tile while the next is on its way",
+        "how to compute on one tile while the next is in flight",
         "load, wait, compute, wait",
         "latency between a load and its use",
         "rounds of loads per warp",
