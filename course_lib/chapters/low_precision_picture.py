@@ -126,7 +126,7 @@ def ridges(gpu: Gpu, points: Mapping[str, tuple[float, float]], title: str) -> F
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: number_text(value)))
         axis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel("FLOP per byte of DRAM traffic", color=INK)
-    axes.set_ylabel("TFLOP/s", color=INK)
+    axes.set_xlabel("arithmetic intensity (FLOP per byte of DRAM traffic)", color=INK)
+    axes.set_ylabel("performance (TFLOP/s)", color=INK)
     axes.set_title(title, color=BLACK, fontsize=12, fontweight="bold")
     return figure
