@@ -10,10 +10,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from . import chapters, rates
-from .points import LINEAR, LOOP, SQUARE, THREADS, Arguments, Call, Point, Reading, Sweep, floats
-
-__all__ = ["LINEAR", "LOOP", "SQUARE", "THREADS", "Arguments", "Call", "Point", "Reading", "Sweep",
-           "all_sweeps", "floats", "sweep"]  # fmt: skip
+from .points import Sweep
 
 
 def sweep(name: str) -> Sweep:
