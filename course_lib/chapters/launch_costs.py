@@ -11,8 +11,8 @@ from ..report import Table as ShownTable
 from .launch_timeline import Costs
 
 MEANING = {
-    "launch": "host: launch a kernel with two arguments",
-    "copy": "host: order a copy, slices included",
+    "launch": "host: launch a kernel",
+    "copy": "host: order a copy of a slice, in a pipeline",
     "graph": "host: launch a graph",
     "record": "host: record an event",
     "wait": "host: let a stream wait for an event",
@@ -29,10 +29,10 @@ def costs(gpu: str = DEFAULT) -> Costs:
     """The costs on a GPU whose tables were recorded. Raises FileNotFoundError where they were not."""
     cost, size, copy = (recorded(gpu, name) for name in ("launch_cost", "launch_size", "launch_copy"))
     node = _us(size, way="graph", rounds=0)
-    launch = _us(size, way="launches", rounds=0)
+    launch = float(np.median(list(launch_us(gpu).values())))
     return Costs(
         launch=launch,
-        copy=(_us(cost, way="chunks, ordered") - launch) / 2,
+        copy=(chunk_us(gpu)["a pipeline"] - launch) / 2,
         graph=1e3 * float(np.median(cost.where(way="graph, ordered").ms)),
         record=_us(cost, way="record an event"),
         wait=_us(cost, way="wait for an event"),
@@ -43,6 +43,36 @@ def costs(gpu: str = DEFAULT) -> Costs:
         pinned=tuple(_slope(copy, way) for way in ("to the GPU", "to the host")),
         pageable=tuple(_rate(copy, way) for way in ("to the GPU", "to the host")),
     )
+
+
+def launch_us(gpu: str = DEFAULT) -> dict[str, float]:
+    """Microseconds of the host for one of many launches, by kernel: a sweep each where it sets the pace."""
+    cost, size, rod = (recorded(gpu, name) for name in ("launch_cost", "launch_size", "launch_rod"))
+    steps = rod.where(way="launches", steps=1000)
+    return {
+        "empty": _us(cost, way="launches", launches=1000),
+        "step": 1e3 * float(steps.ms[0]) / 1000,
+        "busy": _us(size, way="launches", rounds=0),
+    }
+
+
+def chunk_us(gpu: str = DEFAULT) -> dict[str, float]:
+    """Microseconds of the host for the three calls of a chunk: alone, and in a pipeline of 256 chunks.
+
+    In that pipeline the host sets the pace: it takes four times as long as one of 64 chunks.
+    """
+    pipeline = recorded(gpu, "launch_streams").where(memory="pinned", chunks=256)
+    return {
+        "one stream": _us(recorded(gpu, "launch_cost"), way="chunks, ordered"),
+        "a pipeline": 1e3 * float(pipeline.ms[0]) / 256,
+    }
+
+
+def host_words(gpu: str = DEFAULT) -> str:
+    """How much the costs of the host differ within one recording."""
+    launches, chunks = launch_us(gpu), chunk_us(gpu)
+    told = [", ".join(f"{name} {us:.1f} µs" for name, us in costs.items()) for costs in (launches, chunks)]
+    return f"recorded, the host's part of a launch: {told[0]}; of a chunk's three calls: {told[1]}"
 
 
 def recorded_costs(gpu: str = DEFAULT) -> ShownTable:

@@ -12,6 +12,7 @@ from ..pictures.charts import sweep as draw_sweep
 from ..recorded import Table
 from ..report import Cell
 from ..report import Table as ShownTable
+from .launch_costs import launch_us
 from .launch_views import chunks_schedule, kernels_schedule, lost
 from .start_views import measured
 
@@ -85,10 +86,10 @@ def work_us(table: Table) -> np.ndarray:
 
 
 def lost_chart() -> Figure:
-    """The share of the time that SMs do not work, over the length of the kernels."""
-    grid = np.geomspace(0.3, 300, 31)
+    """The share of the time that SMs do not work, by the length of kernels; the host's cost is theirs."""
+    grid, host = np.geomspace(0.3, 300, 31), launch_us()["busy"]
     series = [
-        Series("modelled", grid, [100 * lost(way, us) for us in grid], way, DEFAULT)
+        Series("modelled", grid, [100 * lost(way, us, launch_us=host) for us in grid], way, DEFAULT)
         for way in ("launches", "graph")
     ]
     table = recording("launch_size")
@@ -259,10 +260,11 @@ def size_ratios() -> list[float]:
     table = recording("launch_size")
     if table is None:
         return []
-    work, found = work_us(table), []
+    work, found, host = work_us(table), [], launch_us()["busy"]
     for way in ("launches", "graph"):
         for us, row in zip(work, table.where(way=way).rows(), strict=True):
-            found.append(1e-3 * kernels_schedule(way, row["launches"], max(us, 0)).end / row["median_ms"])
+            made = kernels_schedule(way, row["launches"], max(us, 0), launch_us=host)
+            found.append(1e-3 * made.end / row["median_ms"])
     return found
 
 

@@ -5,6 +5,7 @@ import re
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -142,10 +143,13 @@ def calls(way: str, kernels: int) -> tuple[Operation, ...]:
     return tuple(done)
 
 
-def kernels_schedule(way: str, kernels: int, work_us: float, gpu: str = DEFAULT) -> Schedule:
-    """The timeline of `kernels` kernels of `work_us` each."""
+def kernels_schedule(
+    way: str, kernels: int, work_us: float, gpu: str = DEFAULT, launch_us: float | None = None
+) -> Schedule:
+    """The timeline of `kernels` kernels of `work_us` each; `launch_us`: another cost of a launch."""
+    found = costs(gpu) if launch_us is None else replace(costs(gpu), launch=launch_us)
     each = {"small": work_us, "one": kernels * work_us}
-    return schedule(calls(way, kernels), costs(gpu), lambda operation: each[operation.name])
+    return schedule(calls(way, kernels), found, lambda operation: each[operation.name])
 
 
 def show_kernels(kernels: int = 20, work_us: float = 1) -> tuple[Figure, str]:
@@ -156,9 +160,9 @@ def show_kernels(kernels: int = 20, work_us: float = 1) -> tuple[Figure, str]:
     return gantt(ways, title), "modelled\n" + "\n".join(lines)
 
 
-def lost(way: str, work_us: float, kernels: int = 200) -> float:
+def lost(way: str, work_us: float, kernels: int = 200, launch_us: float | None = None) -> float:
     """The share of the time in which the SMs do not work, for kernels of this length: modelled."""
-    one = kernels_schedule(way, kernels, work_us)
+    one = kernels_schedule(way, kernels, work_us, launch_us=launch_us)
     return 1 - one.busy(SM) / one.end
 
 
