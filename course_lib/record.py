@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def record(cp: Any, sweeps: Sequence[Sweep], folder: Path, n: int) -> None:
     for sweep in sweeps:
         start = time.perf_counter()
         rows = []
-        for point in (*sweep.points(sweep.size), *sweep.calls(sweep.size)):
+        for point in with_l2(all_rows(sweep)):
             row = time_point(cp, point, flush, n)
             rows += [row] if row else []
             cp.get_default_memory_pool().free_all_blocks()  # the next point's arrays have other sizes
@@ -61,6 +62,20 @@ def record(cp: Any, sweeps: Sequence[Sweep], folder: Path, n: int) -> None:
                 rows = [{name: 0} | row for row in rows]
         write(target / f"{sweep.name}.csv", rows, provenance(cp, here, sweep))
         print(f"{sweep.name}: {len(rows)} points in {time.perf_counter() - start:.1f} s", flush=True)
+
+
+def all_rows(sweep: Sweep) -> list[Point | Call | Reading]:
+    """What a sweep times at its recorded size, in order."""
+    return [*sweep.points(sweep.size), *sweep.calls(sweep.size)]
+
+
+def with_l2(rows: Sequence[Point | Call | Reading]) -> list[Point | Call | Reading]:
+    """The rows; if L2 is emptied before some of them and not before others, each says which, as `l2`."""
+    if len({row.warm for row in rows}) < 2:
+        return list(rows)
+    return [
+        replace(row, columns={"l2": "left" if row.warm else "emptied"} | dict(row.columns)) for row in rows
+    ]
 
 
 def time_point(cp: Any, point: Point | Call | Reading, flush: Any, n: int) -> dict[str, object] | None:
@@ -101,7 +116,7 @@ def readings(cp: Any, read: Any, before: Any, untimed: int, n: int) -> list[floa
 def provenance(cp: Any, gpu: Gpu, sweep: Sweep) -> dict[str, str]:
     """Where the figures of a table come from."""
     runtime = cp.cuda.runtime.runtimeGetVersion()
-    rows = (*sweep.points(1), *sweep.calls(sweep.size))
+    rows = all_rows(sweep)
     median = f"of n launches between CUDA events, after {UNTIMED} that were not timed"
     if read := sum(isinstance(row, Reading) for row in rows):
         other = f"{median}; " if read < len(rows) else ""
@@ -125,7 +140,7 @@ def _l2(warm: set[bool]) -> str:
     """In which state L2 was, for rows that all are warm, or cold, or of both kinds."""
     left, emptied = "as the launch before left it", "emptied before every launch"
     if len(warm) == 2:
-        return f"{left}, or {emptied}: the row says which"
+        return f"{left}, or {emptied}: the column l2 says which"
     return left if True in warm else emptied
 
 

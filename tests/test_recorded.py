@@ -15,8 +15,8 @@ from course_lib.model import modelled_time
 from course_lib.points import Call, Point, Reading, Sweep
 from course_lib.rates import waiting
 from course_lib.record import driver_version, provenance, slug, time_point
-from course_lib.recorded import PROVENANCE, read, recorded, write
-from course_lib.sweeps import all_sweeps
+from course_lib.recorded import FOLDER, PROVENANCE, read, recorded, write
+from course_lib.sweeps import all_sweeps, sweep
 
 META = {key: f"the {key}" for key in PROVENANCE}
 ROWS = [
@@ -195,7 +195,18 @@ def test_the_table_says_which_rows_are_readings_and_how_l2_was(monkeypatch):
     assert "CUDA events" in said[2]
     assert "readings" in said[2]
     assert [meta["l2"].split()[0] for meta in found] == ["as", "emptied", "as"]
-    assert found[2]["l2"].endswith("the row says which")
+    assert found[2]["l2"].endswith("the column l2 says which")
+    assert [row.columns["l2"] for row in recorder.with_l2([call, read])] == ["emptied", "left"]
+    assert recorder.with_l2([read]) == [read]
+
+
+@pytest.mark.parametrize("path", sorted((FOLDER / "h200").glob("*.csv")), ids=lambda path: path.stem)
+def test_the_header_says_how_the_sweep_leaves_l2(path):
+    table, rows = recorded("h200", path.stem), recorder.with_l2(recorder.all_rows(sweep(path.stem)))
+    assert table.meta["l2"] == recorder._l2({row.warm for row in rows})
+    if "l2" in table.columns:
+        left = {row.columns["l2"]: row.warm for row in rows}
+        assert {said: left[said] for said in set(table["l2"].tolist())} == {"left": True, "emptied": False}
 
 
 def test_without_a_gpu_nothing_is_recorded(monkeypatch, capsys, tmp_path):

@@ -244,7 +244,13 @@ def _products_of(cp: Any, n: int, data: str, times: int) -> Callable[[], object]
 def runs(n: int) -> list[Call | Reading]:
     """Single runs, one after the other, of a short kernel and a long one: a row each."""
     return [
-        Reading({"floats": size, "run": run}, lambda cp, s=size, r=run: lambda: series(s)[r], 12 * size, n=1)
+        Reading(
+            {"floats": size, "run": run},
+            lambda cp, s=size, r=run: lambda: series(s)[r],
+            12 * size,
+            warm=True,
+            n=1,
+        )
         for size in (SMALL, n)
         for run in range(RUNS)
     ]
