@@ -115,3 +115,8 @@ def _emulator(state: str, why: str) -> tuple[Backend, ModuleType]:
 
 
 BACKEND, cp = choose()
+
+
+def on_gpu() -> bool:
+    """Whether kernels run on a GPU of this machine."""
+    return BACKEND.name == "cupy"

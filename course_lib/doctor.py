@@ -58,7 +58,7 @@ def doctor() -> Report:
 
 
 def _kernels() -> Finding:
-    if backend.BACKEND.name == "cupy":
+    if backend.on_gpu():
         return Finding("kernels run on", f"your GPU: {backend.BACKEND.reason}")
     wanted = backend.BACKEND.state != "no libraries"  # else there is a GPU, and CuPy cannot use it
     return Finding("kernels run on", f"the emulator: {backend.BACKEND.reason}", wanted)
@@ -78,7 +78,7 @@ def _cupy(found: driver.Driver | None) -> Finding:
     wheel, version = installed
     if fix := backend.wrong_wheel(found):
         return Finding("CuPy", f"{wheel} {version} is too new for the driver: {fix}", False)
-    if backend.BACKEND.name == "cupy":
+    if backend.on_gpu():
         toolkit_version = ".".join(map(str, backend.cp.cuda.nvrtc.getVersion()))
         version += f" with NVRTC {toolkit_version}, for a driver of CUDA {found.version}"
     return Finding("CuPy", f"{wheel} {version}")
@@ -136,7 +136,7 @@ def _python() -> Finding:
 
 
 def _labels() -> list[Finding]:
-    gpu = backend.BACKEND.name == "cupy"
+    gpu = backend.on_gpu()
     recorded = sorted(folder.name.upper() for folder in (DATA / "recorded").glob("*/"))
     return [
         Finding("counted", "by the emulator, on every machine alike"),

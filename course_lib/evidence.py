@@ -52,7 +52,7 @@ def time_chart(
         series.append(_points("recorded", table, column, gpu))
         ratio = np.array(modelled) / table.ms
         title = f"{title} (modelled / recorded: {ratio.min():.2f} to {ratio.max():.2f})"
-    if measure and backend.BACKEND.name == "cupy":
+    if measure and backend.on_gpu():
         series.append(_points("measured", _measured(name, column, measure), column, device().name))
     return one_by_one(draw_sweep(*series, xlabel=xlabel or column, ylabel="time (ms)", title=title))
 
@@ -103,7 +103,7 @@ def time_table(name: str, gpu: str = DEFAULT) -> ShownTable:
             f"{t.ms / ms:.2f}" for t, ms in zip(modelled, table.ms[: len(points)], strict=True)
         ]
     columns["model: limited by"] = [time.limiter for time in modelled]
-    if backend.BACKEND.name == "cupy":
+    if backend.on_gpu():
         columns[f"measured ms, {device().name}"] = [f"{ms:.4g}" for ms in _measured(name)["median_ms"]]
     rows = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
     if table is not None:

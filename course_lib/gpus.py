@@ -216,7 +216,7 @@ def device(gpu_name: "str | Gpu | None" = None) -> Gpu:
     from . import backend
     from .gpu_query import this_machine
 
-    if backend.BACKEND.name == "cupy":
+    if backend.on_gpu():
         return this_machine(backend.cp)
     return replace(gpu(DEFAULT), note="no GPU here, so the emulator plays this one")
 

@@ -142,10 +142,11 @@ def on_host(args: Sequence[Any]) -> Sequence[Any]:
     if not isinstance(args, list | tuple):
         return args
     owners: dict[int, np.ndarray] = {}
-    return tuple(_from_gpu(arg, owners) if _on_gpu(arg) else arg for arg in args)
+    return tuple(_from_gpu(arg, owners) if is_cupy_array(arg) else arg for arg in args)
 
 
-def _on_gpu(value: Any) -> bool:
+def is_cupy_array(value: Any) -> bool:
+    """Whether it is an array in the memory of a GPU, as CuPy has them."""
     return hasattr(value, "get") and hasattr(value, "__cuda_array_interface__")
 
 

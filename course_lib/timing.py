@@ -123,7 +123,7 @@ def benchmark_call(call: Callable[..., Any], args: tuple[Any, ...] = (), *, n: i
     """
     from . import backend
 
-    if backend.BACKEND.name != "cupy":
+    if not backend.on_gpu():
         raise RuntimeError("array code can be timed on a GPU only: modelled times exist for kernels")
     from cupyx.profiler import benchmark as cupyx_benchmark
 
@@ -144,7 +144,7 @@ def wall_clock(work: Callable[[], Any]) -> float:
     """
     from . import backend
 
-    if backend.BACKEND.name != "cupy":
+    if not backend.on_gpu():
         raise RuntimeError("no GPU here: a wall clock would time the emulator. Use benchmark(), which models")
     stream = backend.cp.cuda.get_current_stream()
     stream.synchronize()

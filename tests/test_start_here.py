@@ -257,5 +257,6 @@ def test_the_timer_is_in_the_notebook_and_mended_in_its_twin():
 
 
 def test_on_a_gpu_the_table_of_gpus_ends_in_this_machine(monkeypatch):
-    monkeypatch.setattr(views, "on_gpu", lambda: True)
+    monkeypatch.setattr(views.backend, "on_gpu", lambda: True)
+    monkeypatch.setattr(views, "device", lambda: gpu("H200"))
     assert str(views.add_by_gpu()).splitlines()[-1].startswith("H200, this machine")

@@ -14,6 +14,7 @@ from course_lib.chapters import tiling_picture as picture
 from course_lib.chapters import tiling_sweeps as sweeps
 from course_lib.chapters import tiling_views as views
 from course_lib.chapters.tiling import load_line, times_asked_of, times_read_of
+from course_lib.gpus import gpu
 from course_lib.sliders import explore
 
 # -- what is recorded --------------------------------------------------------------
@@ -211,7 +212,8 @@ def test_what_was_recorded_is_said_in_sentences(monkeypatch):
 
 
 def test_measured_times_stand_beside_the_others_on_a_gpu(monkeypatch):
-    monkeypatch.setattr(views, "_on_gpu", lambda: True)
+    monkeypatch.setattr(views.backend, "on_gpu", lambda: True)
+    monkeypatch.setattr(views, "device", lambda: gpu("H200"))
     monkeypatch.setattr(views, "_measured", lambda rows: [4.0 * (i + 1) for i in range(len(rows))])
     table = views.times("tiling_2048", measure=True)
     assert "measured ms, H200" in table.header

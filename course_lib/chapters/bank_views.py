@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from .. import backend
 from ..agreement import modelled_point, modelled_sweep
 from ..emulator import RawKernel
 from ..evidence import agreement, one_by_one, recording
@@ -95,7 +96,7 @@ def _sides(p: Any) -> str:
 def transpose_by_gpu() -> Table:
     """For every GPU of the table and this machine's: does padding the tile move the modelled time?"""
     rows = [_padding_row(name, name) for name in names()]
-    if _on_gpu():
+    if backend.on_gpu():
         rows.append(_padding_row(device(), f"{device().name}, this machine"))
     header = ["GPU", "tiled ms", "limited by", "padded ms", "limited by", "should the time move?"]
     return Table(header, rows, {0, 2, 4, 5}, "modelled, 8192 x 8192 floats")
@@ -142,7 +143,7 @@ def offset_times() -> Figure:
         title += f" (modelled / recorded: {ratio.min():.2f} to {ratio.max():.2f})"
         low, high = rows["low_ms"], rows["high_ms"]
         series.append(Series("recorded", rows["offset"], rows.ms, where=DEFAULT, low=low, high=high))
-    if _on_gpu():
+    if backend.on_gpu():
         times = [measured(point) for point in large]
         low, high = [t.low_ms for t in times], [t.high_ms for t in times]
         series.append(Series("measured", offsets, [t.ms for t in times], "", device().name, low, high))
@@ -173,7 +174,7 @@ def transpose_findings() -> str:
 
 def measured_transposes() -> str:
     """The recorded transposes, timed on this machine's GPU; a sentence where there is none."""
-    if not _on_gpu():
+    if not backend.on_gpu():
         return "No GPU here, so nothing is measured."
     points = sweep("bank_transpose").points(sweep("bank_transpose").size)
     shown = [(" ".join(f"{k}={v}" for k, v in point.columns.items()), measured(point)) for point in points]
@@ -187,9 +188,3 @@ def measured(point: Any) -> Any:
 
     kernel = point.kernel.compile(cp)
     return benchmark(kernel, point.grid, point.block, point.arguments(cp), flush_l2=not point.warm)
-
-
-def _on_gpu() -> bool:
-    from .. import backend
-
-    return backend.BACKEND.name == "cupy"

@@ -49,7 +49,7 @@ def size_points(
             small = counts[kernel.name]
             elements = small["launch__grid_size"] * small["launch__block_size"]
             large = scaled(small, size / elements)
-            time = _timed(kernel, size) if backend.BACKEND.name == "cupy" else modelled_time(large, device())
+            time = _timed(kernel, size) if backend.on_gpu() else modelled_time(large, device())
             limit = f", {time.gpu}, limited by {time.limiter}" if isinstance(time, ModelledTime) else ""
             print(f"{kernel.name}, {size:,} floats: {time.ms:.4g} ms ({time.source}{limit})")
             found.append(roofline_point(f"{kernel.name}, {size:,}", large, time, device()))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from .. import standin
+from .. import backend, standin
 from ..agreement import modelled_sweep
 from ..emulator.errors import UnsupportedError
 from ..evidence import recording
@@ -143,7 +143,7 @@ def _sentence(counted: Mapping) -> str:
 def rounds_by_gpu(few: int = 16, many: int = 1024) -> Table:
     """For every GPU of the table and this machine's: does a warp-aligned branch move the modelled time?"""
     rows = [_rounds_row(name, name, few, many) for name in names()]
-    if _on_gpu():
+    if backend.on_gpu():
         rows.append(_rounds_row(device(), f"{device().name}, this machine", few, many))
     header = ["GPU"]
     for count in (few, many):
@@ -190,7 +190,7 @@ def two_curves(
             ratios += list(modelled / rows.ms)
             low, high = rows["low_ms"], rows["high_ms"]
             series.append(Series("recorded", x, rows.ms, label, DEFAULT, low, high))
-        if _on_gpu():
+        if backend.on_gpu():
             found = [_measured(points[k]) for k in mine]
             low, high = [t.low_ms for t in found], [t.high_ms for t in found]
             series.append(Series("measured", x, [t.ms for t in found], label, device().name, low, high))
@@ -250,9 +250,3 @@ def _measured(point: Any) -> Any:
     from ..timing import benchmark
 
     return benchmark(point.kernel.compile(cp), point.grid, point.block, point.arguments(cp))
-
-
-def _on_gpu() -> bool:
-    from .. import backend
-
-    return backend.BACKEND.name == "cupy"

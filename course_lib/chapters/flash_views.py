@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from .. import backend
 from ..emulator import RawKernel
 from ..evidence import recording
 from ..gpus import DEFAULT, names
@@ -212,9 +213,7 @@ def tile_times(gpu: str = DEFAULT) -> Table | Note:
 
 def measured_attention(s: int = 4096) -> str:
     """The kernels for one sequence, timed on this machine's GPU; a sentence where there is none."""
-    from .. import backend
-
-    if backend.BACKEND.name != "cupy":
+    if not backend.on_gpu():
         return "No GPU here, so nothing is measured."
     points = [p for p in sweeps.attention(sweeps.SWEEPS[0].size) if p.columns["sequence"] == s]
     return "\n".join(f"{point.columns['variant']}: {measured(point)}" for point in points)

@@ -5,6 +5,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from .. import backend
 from ..agreement import modelled_sweep
 from ..evidence import MEASURED_RUNS, recording
 from ..gpus import DEFAULT, device
@@ -14,7 +15,6 @@ from ..points import Call, Point, Sweep
 from ..report import Cell, Table
 from ..sweeps import sweep
 from .fusion_calls import COPY, SEPARATE
-from .fusion_views import on_gpu
 
 NOT_YET = "not recorded yet: python -m course_lib.record"
 FIXED = ("median_ms", "low_ms", "high_ms", "n", "useful_bytes", "flops")
@@ -37,7 +37,7 @@ def times(name: str) -> Table:
         shown.append([_label(row), *_recorded_cells(found, recorded), *_modelled_cells(found, time)])
     header = ["launch", f"recorded ms, {DEFAULT}", "TB/s", "of the copy", "against separate"]
     header += [f"modelled ms, {DEFAULT}", "modelled / recorded", "limited by"]
-    if on_gpu():
+    if backend.on_gpu():
         header.append(f"measured ms, {device().name}")
         shown = [[*cells, ms] for cells, ms in zip(shown, _measured(chosen, rows), strict=True)]
     shown = [cells for cells in shown if any(cells[1:])]  # a library that is neither recorded nor here

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from .. import backend
 from ..gpus import DEFAULT, device, names
 from ..model import modelled_time, scaled
 from ..pictures.style import number_text
@@ -98,7 +99,7 @@ def matrix_traffic(chain: Chain, m: int, n: int) -> Table:
 def by_gpu(separate: Chain, fused: Chain) -> Table:
     """For every GPU of the table and this machine's: does fusing move the modelled time of 2^26 floats?"""
     rows = [_gain(name, name, separate, fused) for name in names()]
-    if on_gpu():
+    if backend.on_gpu():
         rows.append(_gain(device(), f"{device().name}, this machine", separate, fused))
     header = ["GPU", "separate ms", "fused ms", "fused: limited by", "should the time move?"]
     return Table(header, rows, {0, 3, 4}, f"modelled, {number_text(FULL)} floats")
@@ -116,13 +117,6 @@ def _floats(chain: Chain) -> float:
     return chain.profiles[0][1][WRITTEN] / 4
 
 
-def on_gpu() -> bool:
-    """Whether `cp` is CuPy here."""
-    from .. import backend
-
-    return backend.BACKEND.name == "cupy"
-
-
 def fuse_here(cp: Any) -> str:
     """What `cp.fuse` is on this machine, in a sentence."""
     try:
@@ -133,7 +127,7 @@ def fuse_here(cp: Any) -> str:
 
 def asynchrony(cp: Any) -> str:
     """How soon a launch returns and how soon its work is done; without a GPU, why that cannot be seen."""
-    if not on_gpu():
+    if not backend.on_gpu():
         launch = device(DEFAULT).measured.launch_us
         return (
             "No GPU here: the emulator has finished when the launch returns, so nothing is measured.\n"

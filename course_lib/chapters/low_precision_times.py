@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from .. import backend
 from ..agreement import modelled_sweep
 from ..evidence import MEASURED_RUNS, recording
 from ..gpus import DEFAULT, device, names
@@ -57,7 +58,7 @@ def product_times(n: int = 4096) -> Table:
     points = [point.columns for point in sweep(name).points(n)]
     header = ["variant", "format", f"modelled ms, {DEFAULT}", "model: limited by"]
     extra = ["recorded ms", "TFLOP/s (recorded)", "of the library's", "modelled / recorded"] if table else []
-    here = measured(n) if _on_gpu() and n == 4096 else {}
+    here = measured(n) if backend.on_gpu() and n == 4096 else {}
     rows = []
     for columns in points:
         key = (columns["variant"], columns["format"])
@@ -209,9 +210,3 @@ def _median(cp: Any, point: Any, flush: Any) -> float:
         return time_point(cp, point, flush, MEASURED_RUNS)["median_ms"]
     except (cp.cuda.compiler.CompileException, cp.cuda.driver.CUDADriverError):
         return float("nan")
-
-
-def _on_gpu() -> bool:
-    from .. import backend
-
-    return backend.BACKEND.name == "cupy"

@@ -193,7 +193,7 @@ def _times(
             ratios = [time.ms / ms for time, ms in zip(modelled, table.ms, strict=True)]
             columns["modelled / recorded"] = [f"{ratio:.2f}" for ratio in ratios]
         columns["recorded TFLOP/s"] = [f"{rate:.3g}" for rate in table["flops"] / table.ms / 1e9]
-    if _on_gpu():
+    if backend.on_gpu():
         columns["measured ms, here"] = [f"{measured(point).ms:.4g}" for point in points]
     rows = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
     return Table(list(columns), rows, {i for i, key in enumerate(columns) if key == "limited by"}, caption)
@@ -214,7 +214,7 @@ def load_times() -> Figure:
             part = table.where(loads=loads)
             ends = {"low": part["low_ms"], "high": part["high_ms"]}
             series.append(Series("recorded", part["warps"], part.ms, label, DEFAULT, **ends))
-        if _on_gpu():
+        if backend.on_gpu():
             times = [measured(points[i]) for i in rows]
             ends = {"low": [t.low_ms for t in times], "high": [t.high_ms for t in times]}
             series.append(Series("measured", warps, [t.ms for t in times], label, "here", **ends))
@@ -277,7 +277,3 @@ def measured(point: Point) -> Any:
     """The `Timing` of one launch of a sweep on this machine."""
     cp = backend.cp
     return benchmark(point.kernel.compile(cp), point.grid, point.block, point.arguments(cp))
-
-
-def _on_gpu() -> bool:
-    return backend.BACKEND.name == "cupy"

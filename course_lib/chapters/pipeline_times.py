@@ -120,7 +120,7 @@ def findings() -> str:
 
 def measured(rows: int = sweeps.ROWS) -> str:
     """The same steps on this machine's GPU, in words."""
-    if backend.BACKEND.name != "cupy":
+    if not backend.on_gpu():
         return "No GPU here, so nothing is measured."
     gpu = device()
     flush = flusher(backend.cp, gpu.l2.size_bytes)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from .. import backend
 from ..emulator import RawKernel
 from ..gpus import WARP, device, names
 from ..gpus import gpu as find_gpu
@@ -142,7 +143,7 @@ def by_gpu(tile: int = 256) -> Table:
     rows = [
         _gpu_row(name, name, tile) for name in names() if float(find_gpu(name).architecture.capability) >= 8
     ]
-    if _on_gpu():
+    if backend.on_gpu():
         rows.append(_gpu_row(device().name, f"{device().name}, this machine", tile))
     header = ["GPU", "bytes needed"]
     for blocks in (1, 2):
@@ -159,9 +160,3 @@ def _gpu_row(name: str, label: str, tile: int) -> list[Cell]:
         gain = one / three
         cells += [f"{one:.3f}", f"{three:.3f}", f"yes, {gain:.1f} times" if gain > 1.05 else "no"]
     return [Cell(text) for text in cells]
-
-
-def _on_gpu() -> bool:
-    from .. import backend
-
-    return backend.BACKEND.name == "cupy"

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 from matplotlib.figure import Figure
 
-from .. import standin
+from .. import backend, standin
 from ..evidence import recording
 from ..gpus import DEFAULT
 from ..listing import machine_lines
@@ -23,7 +23,7 @@ from . import reading_ncu
 from . import reading_sources as k
 from .reading_picture import opcode, width
 from .reading_sweeps import CAPS, ROWS
-from .reading_views import measured_ms, on_gpu
+from .reading_views import measured_ms
 
 
 @cache
@@ -135,7 +135,7 @@ def spill_times() -> Table:
     header = ["cap", "registers", "modelled ms, H200", "limited by"]
     header += ["recorded ms, H200", "modelled / recorded"] * (table is not None) + [
         "measured ms, here"
-    ] * on_gpu()
+    ] * backend.on_gpu()
     rows = []
     for i, point in enumerate(chosen.points(chosen.size)):
         cap = int(point.columns["cap"])
@@ -143,7 +143,7 @@ def spill_times() -> Table:
         cells: list[object] = [cap, spilled(cap)["registers"], f"{time.ms:.3g}", time.limiter]
         if table is not None:
             cells += [f"{table.ms[i]:.4g}", f"{time.ms / table.ms[i]:.2f}"]
-        if on_gpu():
+        if backend.on_gpu():
             cells.append(f"{measured_ms(point):.4g}")
         rows.append([Cell(text) for text in cells])
     caption = table.caption if table is not None else "reading_spills: not recorded yet"

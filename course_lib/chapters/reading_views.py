@@ -72,7 +72,7 @@ def each_times() -> Table:
     """Milliseconds of every form and number of elements: modelled, recorded, measured; L2 sectors."""
     header = ["form", "elements a thread", "modelled ms, H200", "limited by", "recorded ms, H200"]
     header += ["modelled / recorded", "recorded GB/s", "sectors at L2, x the fewest (ncu)"]
-    header += ["measured ms, here"] * on_gpu()
+    header += ["measured ms, here"] * backend.on_gpu()
     rows, captions = [], []
     for name in ("reading_overlap", "reading_each"):
         chosen, table = sweep(name), recording(name)
@@ -85,7 +85,8 @@ def each_times() -> Table:
             ms = table.ms[i] if table is not None else None
             known = (f"{ms:.4g}", f"{time.ms / ms:.2f}", f"{table.bandwidth[i]:,.0f}") if ms else ("", "", "")
             cells = (*point.columns.values(), f"{time.ms:.3g}", time.limiter, *known, _l2_share(point))
-            rows.append([*map(Cell, cells), *([Cell(f"{measured_ms(point):.4g}")] if on_gpu() else [])])
+            here = [f"{measured_ms(point):.4g}"] if backend.on_gpu() else []
+            rows.append([Cell(text) for text in (*cells, *here)])
     return Table(header, rows, {0, 3}, f"67,108,864 floats doubled; {captions[-1]}")
 
 
@@ -137,12 +138,12 @@ def gelu_times() -> Table:
     """GeLU with tanh as an expansion and as an instruction: modelled, recorded, measured."""
     table, points = recording("reading_gelu"), sweep("reading_gelu").points(sweep("reading_gelu").size)
     header = ["tanh", "modelled ms, H200", "limited by"]
-    header += ["recorded ms, H200"] * (table is not None) + ["measured ms, here"] * on_gpu()
+    header += ["recorded ms, H200"] * (table is not None) + ["measured ms, here"] * backend.on_gpu()
     rows = []
     for i, (point, time) in enumerate(zip(points, modelled_sweep("reading_gelu"), strict=True)):
         cells: list[object] = [point.columns["tanh"], f"{time.ms:.3g}", time.limiter]
         cells += [f"{table.ms[i]:.4g}"] if table is not None else []
-        cells += [f"{measured_ms(point):.4g}"] if on_gpu() else []
+        cells += [f"{measured_ms(point):.4g}"] if backend.on_gpu() else []
         rows.append([Cell(text) for text in cells])
     caption = table.caption if table is not None else "reading_gelu: not recorded yet"
     return Table(header, rows, {0, 2}, caption)
@@ -164,11 +165,6 @@ def measured_ms(point: Any) -> float:
     """Median milliseconds of one launch of a sweep on this machine."""
     cp = backend.cp
     return benchmark(point.kernel.compile(cp), point.grid, point.block, point.arguments(cp)).ms
-
-
-def on_gpu() -> bool:
-    """Whether kernels run on a GPU here."""
-    return backend.BACKEND.name == "cupy"
 
 
 STATEMENT = r"""

@@ -169,7 +169,7 @@ MOVES = (("tiled 32", "8 x 8 a thread"), ("8 x 8 a thread", "16-byte loads"), ("
 def by_gpu(counted: Counted) -> Table:
     """For every GPU of the table and this machine's: what three of the steps should gain, n = 4096."""
     rows = [_gpu_row(counted, name, name) for name in names()]
-    if _on_gpu():
+    if backend.on_gpu():
         rows.append(_gpu_row(counted, device(), f"{device().name}, this machine"))
     header = ["GPU", MOVES[0][0]]
     for _, after in MOVES:
@@ -204,14 +204,14 @@ def ladder_times(counted: Counted, n: int = 4096, measure: bool = False) -> Tabl
         columns |= _speed("recorded", table.ms, flops)
         ratio = [f"{time.ms / ms:.2f}" for time, ms in zip(model, table.ms, strict=False)]
         columns["ratio"] = [*ratio, ""]
-    if measure and _on_gpu():
+    if measure and backend.on_gpu():
         ms = _measured([*chosen.points(n), *chosen.calls(n)])
         columns |= _speed("measured", ms, flops)
     rows = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
     if table is not None and n == 4096:
         rows.append(_public_row(len(columns)))
     where = table.caption if table is not None else NOT_RECORDED
-    here = f"; measured on {device().name}" if measure and _on_gpu() else ""
+    here = f"; measured on {device().name}" if measure and backend.on_gpu() else ""
     caption = f"{n} x {n} floats; modelled for {DEFAULT}; ratio: modelled over recorded; {where}{here}"
     return Table(list(columns), rows, {0, 2}, caption)
 
@@ -238,10 +238,6 @@ def _measured(rows: list) -> list[float]:
         found.append(float(time_point(cp, row, flush, MEASURED_RUNS)["median_ms"]))
         cp.get_default_memory_pool().free_all_blocks()
     return found
-
-
-def _on_gpu() -> bool:
-    return backend.BACKEND.name == "cupy"
 
 
 def share(name: str = "register_tiling_4096") -> float | None:

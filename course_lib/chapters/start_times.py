@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from .. import backend
 from ..backend import cp
 from ..evidence import recording
 from ..gpus import DEFAULT, device, gpu
@@ -18,7 +19,7 @@ from ..sweeps import sweep
 from ..timing import wall_clock
 from . import start_sweeps as s
 from .start_clock import SimulatedGpu
-from .start_views import NOT_RECORDED, add_model, columns, measured, on_gpu
+from .start_views import NOT_RECORDED, add_model, columns, measured
 
 CLOCKS = {
     "events and a wait": "the kernel",
@@ -58,7 +59,7 @@ def refusals() -> None:
     A simulated GPU first, which says what CuPy says on a real one; then this machine.
     """
     simulated = SimulatedGpu(1.0)
-    real = s.launcher(cp, s.LARGE if on_gpu() else 1 << 12)
+    real = s.launcher(cp, s.LARGE if backend.on_gpu() else 1 << 12)
     real()
     asked = {
         "simulated, get_elapsed_time": lambda: too_early(simulated, simulated.launch),

@@ -48,14 +48,9 @@ READ = {
 }
 
 
-def on_gpu() -> bool:
-    """Whether kernels run on a GPU of this machine."""
-    return backend.BACKEND.name == "cupy"
-
-
 def measured(name: str, **columns: Any) -> list[dict[str, Any]]:
     """Launches, calls and readings of a sweep with these column values, timed now; [] without a GPU."""
-    if not on_gpu():
+    if not backend.on_gpu():
         return []
     cp, chosen = backend.cp, sweep(name)
     flush, rows = flusher(cp, device().l2.size_bytes), []
@@ -102,7 +97,7 @@ def add_model(way: str, floats: int, on: str | Gpu = DEFAULT, *, cold: bool = Tr
 def add_by_gpu() -> Table:
     """For every GPU: modelled time of both ways, for a small and a large sum."""
     known = [(name, name) for name in names()]
-    known += [(device(), f"{device().name}, this machine")] if on_gpu() else []
+    known += [(device(), f"{device().name}, this machine")] if backend.on_gpu() else []
     header = [
         "GPU",
         "floats",

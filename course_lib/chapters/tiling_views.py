@@ -124,7 +124,7 @@ def ridges(name: str = DEFAULT) -> dict[str, float]:
 def by_gpu(size: str = "tiling_4096") -> Table:
     """For every GPU of the table and this machine's: should tiles of 32 move the time?"""
     rows = [_gpu_row(size, name, name) for name in names()]
-    if _on_gpu():
+    if backend.on_gpu():
         rows.append(_gpu_row(size, device(), f"{device().name}, this machine"))
     header = ["GPU", "untiled ms", "limited by", "tiled 32 ms", "limited by", "should the time move?"]
     n = sweep(size).size
@@ -164,7 +164,7 @@ def times(name: str, measure: bool = False) -> Table:
     columns["model: limited by"] = [time.limiter if time else "" for time in model]
     if table is not None:
         columns |= _recorded_columns(table, rows, model)
-    if measure and _on_gpu():
+    if measure and backend.on_gpu():
         columns |= _speed(f"measured ms, {device().name}", _measured(rows), rows)
     caption = f"{name}, n = {chosen.size}; " + (
         table.caption if table else f"not recorded yet on the {DEFAULT}"
@@ -209,10 +209,6 @@ def _label(row: Point | Call) -> str:
 
 def _variants(name: str) -> list[str]:
     return [str(point.columns["variant"]) for point in sweep(name).points(sweep(name).size)]
-
-
-def _on_gpu() -> bool:
-    return backend.BACKEND.name == "cupy"
 
 
 # -- the notes' figures ------------------------------------------------------------

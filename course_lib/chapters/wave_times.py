@@ -5,6 +5,7 @@ from collections.abc import Collection
 import numpy as np
 from matplotlib.figure import Figure
 
+from .. import backend
 from ..evidence import MEASURED_RUNS, recording
 from ..gpus import DEFAULT, device
 from ..pictures import Series
@@ -49,7 +50,7 @@ def step_chart(name: str, title: str, measure: Collection[int] = ()) -> Figure:
         title += f" (predicted / recorded: {ratio.min():.2f} to {ratio.max():.2f})"
         low, high = table["low_ms"], table["high_ms"]
         series.append(Series("recorded", table["blocks"], table.ms, where=DEFAULT, low=low, high=high))
-    if measure and _on_gpu():
+    if measure and backend.on_gpu():
         series.append(_measured(name, "blocks", measure))
     return draw_sweep(*series, xlabel="blocks", ylabel="time (ms)", title=title)
 
@@ -243,9 +244,3 @@ def _rates(table: Recorded, keep: np.ndarray, label: str) -> Series:
     flops = table["flops"][keep] / 1e9
     low, high = flops / table["high_ms"][keep], flops / table["low_ms"][keep]
     return Series("recorded", table["size"][keep], tflops(table)[keep], label, DEFAULT, low, high)
-
-
-def _on_gpu() -> bool:
-    from .. import backend
-
-    return backend.BACKEND.name == "cupy"

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 from matplotlib.figure import Figure
 
+from .. import backend
 from ..evidence import recording
 from ..gpus import DEFAULT, Gpu, device, names
 from ..gpus import gpu as find_gpu
@@ -120,7 +121,7 @@ def modelled_tiles(blocks: int, gpu: str | Gpu = DEFAULT, kind: str = "filling")
 def one_more_by_gpu(fewer: int = 132, more: int = 133) -> Table:
     """For every GPU of the table and this machine's: does the time move from `fewer` to `more` tiles?"""
     rows = [_one_more(find_gpu(name), name, fewer, more) for name in names()]
-    if _on_gpu():
+    if backend.on_gpu():
         rows.append(_one_more(device(), f"{device().name}, this machine", fewer, more))
     header = ["GPU", "SMs", f"{fewer}", f"{more}", f"{fewer}, ms", f"{more}, ms", "should the time move?"]
     return Table(header, rows, {0, 2, 3, 6}, "modelled: a block a tile, one block an SM")
@@ -205,9 +206,3 @@ def two_effects() -> str:
     )
     lines.append(f"  and from 1793 to 1800, a larger product, it rises by {rates[1800] / rates[1793]:.1f}")
     return "\n".join(lines)
-
-
-def _on_gpu() -> bool:
-    from .. import backend
-
-    return backend.BACKEND.name == "cupy"
