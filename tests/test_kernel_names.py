@@ -5,6 +5,7 @@ from.
 """
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ from hypothesis import strategies as st
 from course_lib.kernel_names import explain
 from course_lib.kernel_names.cpp import demangle, source_names, split_arguments
 from course_lib.kernel_names.parts import Part, rule, scan
+from course_lib.kernel_names.words import GENERATION
 
 _TEXT = (Path(__file__).parent / "data" / "kernel_names.csv").read_text(encoding="utf-8")
 ROWS = list(csv.DictReader(_TEXT.splitlines()))
+CUBLAS = ("ampere_sgemm_128x64_nn", "ampere_s16816gemm_256x128_nn")
 PUBLIC = [row for row in ROWS if "#" in row["seen"]]
 
 
@@ -52,6 +55,26 @@ def test_a_gemm_of_cublas_by_hand():
     assert told["s"] == "computes in: 32-bit float"
     assert "128 x 64" in told["128x64"]
     assert explain("ampere_sgemm_128x64_nn").unknown == []
+
+
+# BLAS's letters and its gemm, architectures, and what C++ itself says: the rest is inferred
+TOLD = re.compile(rf"[sdczhi]|gemm|sm_?\d+a?|{GENERATION}")
+CPP = re.compile(r"void|std::enable_if.*|internal|cublas\w*|cudnn|engines_precompiled|kernel")
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "cu" in row["family"]], ids=lambda r: r["name"][:60])
+def test_little_is_documented_of_the_names_of_closed_libraries(row):
+    for part in explain(row["name"]).parts:
+        if part.source == "documented" and part.meaning != "types of its parameters":
+            assert TOLD.fullmatch(part.text) or CPP.fullmatch(part.text), part
+
+
+def test_a_letter_is_of_blas_only_where_blas_has_the_word():
+    plain, tensor = ({part.text: part.source for part in explain(name).parts} for name in CUBLAS)
+    assert plain["s"] == plain["gemm"] == "documented"
+    assert plain["128x64"] == plain["nn"] == "inferred"
+    assert set(tensor.values()) == {"documented", "inferred"}
+    assert tensor["s"] == tensor["16816"] == tensor["gemm"] == "inferred"
 
 
 def test_cutlass_2_with_and_without_stages():

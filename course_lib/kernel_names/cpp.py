@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from .cpp_words import KERNELS, NAMESPACES, PYTORCH
+from .cpp_words import CLOSED, KERNELS, NAMESPACES, PYTORCH
 from .parts import Part, unknown
 
 _LIBRARIES = ("libstdc++.so.6", "libc++.1.dylib", "libc++abi.dylib")
@@ -93,13 +93,20 @@ def _qualified(head: str) -> list[Part]:
         if plain in ("(anonymous namespace)", "<unnamed>"):
             found.append(Part(plain, "private to its source file"))
         elif plain in NAMESPACES:
-            found.append(Part(plain, NAMESPACES[plain] or "namespace"))
+            found.append(Part(plain, NAMESPACES[plain] or "namespace", _known(plain)))
         elif _VERSIONED.fullmatch(plain):
-            found.append(Part(plain, "a copy of the library: its version, its owner or its architectures"))
+            told = "a copy of the library: its version, its owner or its architectures"
+            found.append(Part(plain, told, _known(plain)))
         elif plain:
             found.append(unknown(plain))
     known = KERNELS.get(function)
-    return [*found, Part(function, known[0]) if known else Part(function, "name of the function", "unknown")]
+    last = Part(function, known[0], _known(function)) if known else None
+    return [*found, last or Part(function, "name of the function", "unknown")]
+
+
+def _known(word: str) -> str:
+    """How well the meaning of a kernel or namespace is known: cuBLAS and cuDNN document none."""
+    return "inferred" if word in CLOSED or word == "gemvx" or "__5x_" in word else "documented"
 
 
 def family(plain: str) -> str:
@@ -127,7 +134,7 @@ def _arguments(function: str, inside: str, nested: Nested) -> list[Part]:
         if inner:
             found += inner
         elif number < len(meanings):
-            found.append(Part(text, f"{meanings[number]}: {_short(text)}"))
+            found.append(Part(text, f"{meanings[number]}: {_short(text)}", _known(function)))
         else:
             found.append(Part(text, f"template argument {number + 1}", "unknown"))
     return found

@@ -21,7 +21,7 @@ NAMESPACES = {
     "vllm": "vLLM",
     "sglang": "SGLang",
     "tensorflow": "TensorFlow",
-    "gemvx": "cuBLAS: matrix times vector",
+    "gemvx": "cuBLAS: matrix times vector",  # inferred
     "magma": "MAGMA",
     "cuda": "",
     "detail": "",
@@ -42,7 +42,7 @@ _SHORT_ROWS = (
 )  # fmt: skip
 
 # kernel -> (what it does, what its first template arguments mean)
-KERNELS: dict[str, tuple[str, Sequence[str]]] = {
+_OPEN: dict[str, tuple[str, Sequence[str]]] = {
     "vectorized_elementwise_kernel": (
         "pointwise operation, wide loads and stores",
         ("elements in one load or store", "operation"),
@@ -142,6 +142,28 @@ KERNELS: dict[str, tuple[str, Sequence[str]]] = {
     "Kernel": ("a kernel of CUTLASS", ("which",)),
     "Kernel2": ("a kernel of CUTLASS", ("which",)),
     "device_kernel": ("a kernel of CUTLASS 3", ("which",)),
+    "DeviceReduceKernel": ("reduction by blocks", ()),
+    "DeviceReduceSingleTileKernel": ("last step of a reduction", ()),
+    "DeviceFixedSizeSegmentedReduceKernel": ("reduction of rows of one length", ()),
+    "DeviceMergeSortBlockSortKernel": ("merge sort: sorts tiles", ()),
+    "DeviceMergeSortPartitionKernel": ("merge sort: where the merged tiles begin", ()),
+    "DeviceMergeSortMergeKernel": ("merge sort: merges tiles", ()),
+    "DeviceScanInitKernel": ("running sum, prepares", ()),
+    "transform_kernel": ("one operation on every element", ()),
+    "kernel": ("the kernel of its namespace", ()),
+    "DeviceScanKernel": ("running sum", ()),
+    "DeviceRadixSortOnesweepKernel": ("radix sort, one digit", ()),
+    "DeviceRadixSortHistogramKernel": ("radix sort, counts the digits", ()),
+    "DeviceSegmentedRadixSortKernel": ("radix sort of many rows", ()),
+    "FillFunctor": ("fills with one value", ("type",)),
+    "CUDAFunctor_add": ("adds", ("type",)),
+    "CUDAFunctorOnSelf_add": ("adds a number", ("type",)),
+    "BUnaryFunctor": ("a pair operation, one side a number", ()),
+    "BinaryFunctor": ("a pair operation", ()),
+}
+
+# kernels of cuBLAS and cuDNN: inferred from their names, launches and results
+CLOSED: dict[str, tuple[str, Sequence[str]]] = {
     "splitKreduce_kernel": (
         "adds up what several blocks made of one tile",
         ("threads along N", "threads along M"),
@@ -155,30 +177,13 @@ KERNELS: dict[str, tuple[str, Sequence[str]]] = {
     "gemmk1_kernel": ("product with K = 1", ()),
     "dot_kernel": ("inner product of two vectors, by blocks", ()),
     "reduce_1Block_kernel": ("adds up what the blocks of an inner product left", ()),
-    "DeviceReduceKernel": ("reduction by blocks", ()),
-    "DeviceReduceSingleTileKernel": ("last step of a reduction", ()),
-    "DeviceFixedSizeSegmentedReduceKernel": ("reduction of rows of one length", ()),
-    "DeviceMergeSortBlockSortKernel": ("merge sort: sorts tiles", ()),
-    "DeviceMergeSortPartitionKernel": ("merge sort: where the merged tiles begin", ()),
-    "DeviceMergeSortMergeKernel": ("merge sort: merges tiles", ()),
-    "DeviceScanInitKernel": ("running sum, prepares", ()),
-    "transform_kernel": ("one operation on every element", ()),
     "nchwToNhwcKernel": (
         "brings channels to the innermost axis",
         ("input type", "output type", "computes in"),
     ),
     "nhwcToNchwKernel": ("brings channels to the second axis", ("input type", "output type", "computes in")),
-    "kernel": ("the kernel of its namespace", ()),
-    "DeviceScanKernel": ("running sum", ()),
-    "DeviceRadixSortOnesweepKernel": ("radix sort, one digit", ()),
-    "DeviceRadixSortHistogramKernel": ("radix sort, counts the digits", ()),
-    "DeviceSegmentedRadixSortKernel": ("radix sort of many rows", ()),
-    "FillFunctor": ("fills with one value", ("type",)),
-    "CUDAFunctor_add": ("adds", ("type",)),
-    "CUDAFunctorOnSelf_add": ("adds a number", ("type",)),
-    "BUnaryFunctor": ("a pair operation, one side a number", ()),
-    "BinaryFunctor": ("a pair operation", ()),
 }
+KERNELS = _OPEN | CLOSED
 
 # kernels of PyTorch that stand in no namespace of its own
 PYTORCH = frozenset(

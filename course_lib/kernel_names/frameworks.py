@@ -90,7 +90,7 @@ FMHA: list[Rule] = [
 CUDNN_SDPA: list[Rule] = [
     guessed(r"cudnn_generated", "written by a generator of cuDNN"),
     guessed(r"fort_native", "name of that generator"),
-    rule(r"sdpa", "scaled dot-product attention"),
+    guessed(r"sdpa", "scaled dot-product attention"),
     ARCHITECTURE,
     guessed(r"flash", "tiled, with an online softmax"),
     guessed(r"fprop", "forward"),

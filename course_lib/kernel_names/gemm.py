@@ -15,6 +15,7 @@ from .words import (
     ARCHITECTURE,
     GENERATION,
     GENERATION_RULE,
+    GUESSED_ACTIVATION,
     LETTERS,
     TYPE,
     TYPES,
@@ -26,11 +27,12 @@ from .words import (
 
 # BLAS counts by columns. Libraries that store by rows ask it for the transposed product: C^T = B^T A^T.
 LAYOUT = rule(r"([nt]{2})", layout_parts)
+GUESSED_LAYOUT = rule(r"([nt]{2})", lambda match: layout_parts(match, source="inferred"))
 LAYOUT3 = rule(r"([nt]{3})", layout_parts)
 TENSOR_LAYOUTS = guessed(
     r"(nhwc2nchw|nchw2nhwc|nhwckrsc|nc32hw32|ndhwc|nhwc|nchw)", "order of the tensor's axes: {1}"
 )
-PLAIN_TILE = rule(r"(\d+)x(\d+)", "a block makes a tile of {1} x {2} elements of C")
+PLAIN_TILE = guessed(r"(\d+)x(\d+)", "a block makes a tile of {1} x {2} elements of C")
 
 
 # -- cuBLAS and cuDNN by generation: ampere_sgemm_128x64_nn -----------------------------
@@ -39,11 +41,12 @@ PLAIN_TILE = rule(r"(\d+)x(\d+)", "a block makes a tile of {1} x {2} elements of
 def _core(match: re.Match) -> Iterable[Part]:
     """`sgemm`, `h884gemm`, `s16816gemm`, `s1688cudnn`: accumulator, tensor-core instruction, what it does."""
     letter, digits, what = match[1], match[2] or "", match[3]
+    blas = "inferred" if digits or what == "cudnn" else "documented"  # BLAS has sgemm, but no s884gemm
     role = "accumulates in" if digits else "computes in"
-    yield Part(letter, f"{role}: {LETTERS[letter]}")
+    yield Part(letter, f"{role}: {LETTERS[letter]}", blas)
     if digits:
-        yield Part(digits, f"tensor-core instruction {instruction(digits)}")
-    yield Part(what, "convolution of cuDNN" if what == "cudnn" else "matrix product C = A B")
+        yield Part(digits, f"tensor-core instruction {instruction(digits)}", "inferred")
+    yield Part(what, "convolution of cuDNN" if what == "cudnn" else "matrix product C = A B", blas)
 
 
 BY_GENERATION: list[Rule] = [
@@ -60,10 +63,10 @@ BY_GENERATION: list[Rule] = [
     guessed(r"stages_(\d+)x(\d+)", "{2} stages in shared memory, each {1} deep in K"),
     guessed(r"splitK", "several blocks share the K of a tile"),
     guessed(r"tile(\w+?)(?=_)", "tile {1} of Winograd's algorithm"),
-    ACTIVATION,
+    GUESSED_ACTIVATION,
     TENSOR_LAYOUTS,
     PLAIN_TILE,
-    LAYOUT,
+    GUESSED_LAYOUT,
     VERSION,
     guessed(r"kernel", "a kernel"),
 ]
@@ -98,7 +101,7 @@ XMMA: list[Rule] = [
         "{1}: a variant of the convolution's layout",
     ),
     rule(rf"({TYPE})({TYPE})_({TYPE})({TYPE})_({TYPE})", _xmma_types),
-    rule(r"([nt]{2})(?=_[nt]_)", layout_parts),
+    rule(r"([nt]{2})(?=_[nt]_)", lambda match: layout_parts(match, source="inferred")),
     guessed(r"([nt])(?=_tile)", "C stored by columns (n) or rows (t): {1}"),
     rule(r"tilesize(\d+)x(\d+)x(\d+)", _xmma_tile),
     guessed(r"cgasize(\d+)x(\d+)x(\d+)", "clusters of {1} x {2} x {3} blocks"),
@@ -117,7 +120,7 @@ XMMA: list[Rule] = [
     guessed(r"(\d+)x", "unknown multiplier {1}"),
     guessed(r"kernel", "a kernel"),
     TENSOR_LAYOUTS,
-    ACTIVATION,
+    GUESSED_ACTIVATION,
 ]
 XMMA_NAME = re.compile(r"(sm\d+_)?xmma_")
 
@@ -156,7 +159,7 @@ NVJET: list[Rule] = [
     guessed(r"(splitK)", "several blocks share the K of a tile; another kernel adds up"),
     guessed(r"(coop[AB])", "two warp groups work on one tile together"),
     guessed(r"([NT])([NT])([NT])", "A, B and C: N by columns, T by rows"),
-    ACTIVATION,
+    GUESSED_ACTIVATION,
 ]
 
 

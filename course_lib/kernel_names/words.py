@@ -43,7 +43,8 @@ ALIGN = rule(
     r"align(\d+)", "loads of at most {1} element(s); pointers and row lengths must be multiples of it"
 )
 VERSION = guessed(r"v(\d+)", "version {1} of this kernel")
-ACTIVATION = rule(r"(relu|gelu|bias|silu|sigmoid|tanh)", "the epilogue applies {1} to the result")
+_ACTIVATION = r"(relu|gelu|bias|silu|sigmoid|tanh)", "the epilogue applies {1} to the result"
+ACTIVATION, GUESSED_ACTIVATION = rule(*_ACTIVATION), guessed(*_ACTIVATION)
 
 
 def _dotted(digits: str) -> str:
@@ -55,10 +56,10 @@ def type_part(text: str, role: str, source: str = "documented") -> Part:
     return Part(text, f"{role}: {TYPES[text]}", source)
 
 
-def layout_parts(match: re.Match, matrices: str = "ABC") -> Iterable[Part]:
+def layout_parts(match: re.Match, matrices: str = "ABC", source: str = "documented") -> Iterable[Part]:
     """`nn`, `tn`, `tnn`: a letter per matrix, as BLAS calls them."""
     words = [f"{name} {LAYOUTS[letter]}" for name, letter in zip(matrices, match[1], strict=False)]
-    yield Part(match[1], "; ".join(words))
+    yield Part(match[1], "; ".join(words), source)
 
 
 def instruction(digits: str) -> str:
