@@ -110,18 +110,23 @@ def read(text: str) -> list[Measured]:
     return found
 
 
-def compare(counted: Mapping[str, float], measured: Mapping[str, float], caption: str = "") -> Table:
-    """A row per metric that both know: counted by the emulator, measured by ncu, and why they may differ."""
+def compare(
+    counted: Mapping[str, float], by_ncu: Mapping[str, float], caption: str = "", evidence: str = "measured"
+) -> Table:
+    """A row per metric that both know: counted by the emulator, counted by ncu, and why they may differ.
+
+    `evidence`: "measured" for what ncu counted here and now, "recorded" for what it counted earlier.
+    """
     rows = []
     for name in METRICS:
-        if name not in counted or name not in measured or not (counted[name] or measured[name]):
+        if name not in counted or name not in by_ncu or not (counted[name] or by_ncu[name]):
             continue
-        ours, theirs = counted[name], measured[name]
+        ours, theirs = counted[name], by_ncu[name]
         verdict = "equal" if ours == theirs else FOLLOWS_PTX.get(name, "differs")
         tint = ("0,158,115", 0.4) if ours == theirs else ("230,159,0", 0.4)
         cells = [Cell(PLAIN_NAMES.get(name, name), tip=name), Cell(f"{ours:,.10g}"), Cell(f"{theirs:,.10g}")]
         rows.append([*cells, Cell(verdict, *tint)])
-    return Table(["metric", "counted", "measured by ncu", "verdict"], rows, {0, 3}, caption)
+    return Table(["metric", "counted", f"{evidence} by ncu", "verdict"], rows, {0, 3}, caption)
 
 
 def prepare(

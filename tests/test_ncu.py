@@ -55,6 +55,8 @@ def test_side_by_side():
     table = ncu.compare({LOADS: 4, "smsp__inst_executed.sum": 9}, {LOADS: 4, "smsp__inst_executed.sum": 8})
     assert [row[-1].text for row in table.rows] == ["equal", ncu.FOLLOWS_PTX["smsp__inst_executed.sum"]]
     assert ncu.compare({LOADS: 4}, {LOADS: 5}).rows[0][-1].text == "differs"
+    assert table.header[2] == "measured by ncu"
+    assert ncu.compare({LOADS: 4}, {LOADS: 4}, evidence="recorded").header[2] == "recorded by ncu"
 
 
 def test_a_launch_is_written_down_for_ncu(tmp_path):

@@ -65,8 +65,9 @@ def counted(name: str) -> Mapping[str, float]:
 
 
 def beside(name: str) -> Table:
-    """One kernel: counted and measured by ncu."""
-    return compare(counted(name), recorded_cases()[name]["counters"], f"{name}; {provenance()}")
+    """One kernel: counted, and recorded by ncu."""
+    by_ncu = recorded_cases()[name]["counters"]
+    return compare(counted(name), by_ncu, f"{name}; {provenance()}", "recorded")
 
 
 def overview() -> Table:
@@ -87,5 +88,5 @@ def overview() -> Table:
             Cell(span),
         ]
         rows.append([*cells, Cell(FOLLOWS_PTX.get(metric, "") if equal < len(pairs) else "")])
-    header = ["metric", "equal", "counted / measured", "why not"]
+    header = ["metric", "equal", "counted / recorded", "why not"]
     return Table(header, rows, {0, 2, 3}, f"{len(recorded_cases())} kernels; {provenance()}")
