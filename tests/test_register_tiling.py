@@ -210,9 +210,11 @@ def test_tables_with_one(monkeypatch, tmp_path):
     assert views.share() == 100
     assert "from tiled 32 to 8 x 1 a thread: 2.00 times as fast" in views.findings(counted())
     assert "in the recorded order" in views.order_words(counted())
-    shown = repr(views.ladder_times(counted()))
-    assert "best public ladder" in shown
-    assert "71.7" in shown  # 36.3 of 50.6
+    told = [line for line in views.findings(counted()).splitlines() if "SGEMM_CUDA" in line]
+    assert told[0].startswith("Reported elsewhere, not recorded")
+    assert "36.3 of cuBLAS's 50.6" in told[0]
+    assert "72 %" in told[0]  # 36.3 / 50.6 = 0.717
+    assert [row[0].text for row in views.ladder_times(counted()).rows] == [*RUNGS, "cuBLAS"]
 
 
 # -- the notebook -----------------------------------------------------------------------
