@@ -251,8 +251,9 @@ def host_waits(clock: Clock) -> None:
 
 def device_synchronize() -> None:
     """The host waits for every stream."""
-    for capture in _capturing:
-        raise capture.broken("StreamCaptureUnsupported", "the device cannot be waited for during a capture")
+    if _capturing:
+        text = "the device cannot be waited for during a capture"
+        raise _capturing[0].broken("StreamCaptureUnsupported", text)
     host_waits(merged(*_order.clocks.values()))
     note(Operation("synchronise", "all"))
 
