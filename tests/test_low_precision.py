@@ -269,10 +269,22 @@ def test_the_model_orders_the_products_as_the_h200_does(size):
                 assert modelled[id(fast)] <= modelled[id(slow)]
 
 
-def test_texts_about_times_name_what_was_recorded_or_say_that_nothing_was():
-    for text in (times.findings(), times.scaling_findings(), times.block_findings()):
-        assert text.startswith(("Recorded on the H200", "not recorded yet"))
-    assert "not recorded yet" in times.NOT_RECORDED.format("x")
+TEXTS = {
+    "precision_product": times.findings,
+    "precision_scale": times.scaling_findings,
+    "precision_mx": times.block_findings,
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_about_times_say_what_was_recorded(name):
+    assert TEXTS[name]().startswith("Recorded on the H200")
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_about_times_say_that_nothing_was_recorded_and_how_to(name, nothing_recorded):
+    assert "not recorded yet" in TEXTS[name]()
+    assert f"python -m course_lib.record {name}" in TEXTS[name]()
 
 
 def test_tables_of_times():

@@ -6,6 +6,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from course_lib import standin as cp
 from course_lib.agreement import compare, modelled_sweep
@@ -167,21 +168,35 @@ def test_the_counters_send_to_coalescing_for_the_pieces_alone():
 # -- recorded times, and the clocks behind them ----------------------------------------------
 
 
-@pytest.mark.parametrize("draw", [times.sizes_chart, times.every_chart, spread.runs_chart, spread.tail_chart])
-@pytest.mark.parametrize("there", [True, False])
-def test_charts_with_and_without_a_record(draw, there, monkeypatch):
-    if not there:
-        for module in (times, spread, views):
-            monkeypatch.setattr(module, "recording", lambda name: None)
-    assert draw().axes or not there
+CHARTS = {  # what each shows where nothing was recorded
+    times.sizes_chart: "not recorded yet",
+    times.every_chart: "modelled, H200",
+    spread.runs_chart: "not recorded yet",
+    spread.tail_chart: "not recorded yet",
+}
+
+
+@pytest.mark.parametrize("draw", CHARTS)
+def test_charts_show_what_was_recorded(draw):
+    assert "recorded, H200" in _words(draw())
+
+
+@pytest.mark.parametrize("draw", CHARTS)
+def test_charts_without_a_record_do_not_show_one(draw, nothing_recorded):
+    words = _words(draw())
+    assert CHARTS[draw] in words
+    assert "recorded, H200" not in words
+
+
+def _words(figure) -> str:
+    """All texts of a figure: titles, labels, legends and notes."""
+    return " | ".join(text.get_text() for text in figure.findobj(Text))
 
 
 @pytest.mark.parametrize(
     "say", [times.sizes_words, times.every_words, spread.runs_words, spread.tail_words, spread.repeat_words]
 )
-def test_words_without_a_record_say_how_to_get_one(say, monkeypatch):
-    for module in (times, spread):
-        monkeypatch.setattr(module, "recording", lambda name: None)
+def test_words_without_a_record_say_how_to_get_one(say, nothing_recorded):
     assert "python -m course_lib.record start_" in say()
 
 
