@@ -196,6 +196,9 @@ def _all_options(options: tuple[str, ...], major: int) -> list[str]:
         raise CompileError(
             f"options {options}: the architecture is chosen for you ({ARCHITECTURE}), as in CuPy"
         )
+    if major >= 13:
+        # With a driver, NVRTC 13.0 gives the machine code it kept for the same source under other options.
+        ours.append("--no-cache")
     ours = [o for o in ours if o.lstrip("-").split("=")[0] not in given]
     return [*ours, *options, *(f"-I{folder}" for folder in toolkit.include_dirs(major))]
 

@@ -202,3 +202,11 @@ def test_command_line_keeps_the_kernels_of_a_notebook(tmp_path):
     stored.main([str(tmp_path / "01_small.ipynb"), "--folder", str(tmp_path / "ptx")])
     (entry,) = (tmp_path / "ptx").glob("*.json")
     assert json.loads(entry.read_text())["resources"]["scale"]["max_threads"] == 1024
+
+
+def test_other_options_make_other_machine_code():
+    # Also with a driver, whose cache NVRTC 13.0 asks by the source alone: seen on an H200 with --use_fast_math.
+    source = 'extern "C" __global__ void k(float* x) { x[threadIdx.x] = tanhf(x[threadIdx.x]); }'
+    plain, fast = compile_source(source), compile_source(source, ("--use_fast_math",))
+    assert "tanh.approx" in fast.ptx and "tanh.approx" not in plain.ptx
+    assert plain.cubin != fast.cubin
