@@ -9,9 +9,11 @@ from functools import cache
 
 import numpy as np
 
-from .gpus import DEFAULT
+from . import standin
+from .gpus import DEFAULT, Gpu
 from .model import ModelledTime, modelled_time, scaled
 from .points import Point, Sweep
+from .profile import Profile, profile
 from .recorded import Table, recorded
 from .sweeps import all_sweeps, sweep
 from .tables import html_table, text_table
@@ -121,22 +123,27 @@ def overview(names: Collection[str] = (), gpu: str = DEFAULT) -> Overview:
 
 
 @cache
-def modelled_sweep(name: str, gpu: str = DEFAULT) -> tuple[ModelledTime, ...]:
+def modelled_sweep(name: str, gpu: str | Gpu = DEFAULT) -> tuple[ModelledTime, ...]:
     """Modelled times of every launch of a recorded sweep, from counts of the small size, scaled up."""
     chosen = sweep(name)
-    return tuple(modelled_point(chosen, point, gpu) for point in chosen.points(chosen.small))
+    pairs = zip(counted_sweep(name), chosen.points(chosen.small), strict=True)
+    return tuple(modelled_time(counts, gpu, cold=not point.warm) for counts, point in pairs)
 
 
-def modelled_point(chosen: Sweep, point: Point, gpu: str = DEFAULT) -> ModelledTime:
-    """Modelled time at the recorded size of one launch of the small size."""
+@cache
+def counted_sweep(name: str) -> tuple[Mapping[str, float], ...]:
+    """Counts of every launch of a sweep at its recorded size, from those of the small size, scaled up."""
+    chosen = sweep(name)
+    return tuple(counted_point(chosen, point) for point in chosen.points(chosen.small))
+
+
+def counted_point(chosen: Sweep, point: Point) -> dict[str, float]:
+    """Counts at the recorded size of one launch of the small size."""
     ratio = chosen.size / chosen.small
-    counts, blocks, footprint = (ratio**power for power in chosen.growth)
-    return modelled_time(scaled(_profile(point), counts, blocks, footprint), gpu, cold=not point.warm)
+    return scaled(count_point(point), *(ratio**power for power in chosen.growth))
 
 
-def _profile(point: Point):
-    from . import standin
-    from .profile import profile
-
+def count_point(point: Point) -> Profile:
+    """The emulator's profile of one launch of a sweep."""
     args = point.arguments(standin)
     return profile(point.compiled(standin), point.grid, point.block, args, point.shared)

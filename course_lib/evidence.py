@@ -1,24 +1,52 @@
-"""Times of a sweep as a notebook shows them: modelled, recorded beside it, and measured on a GPU."""
+"""Times of a sweep as a notebook shows them: modelled, recorded beside it, and measured on a GPU.
 
-from collections.abc import Collection, Mapping
+What the chapters' own tables and charts share is here too: which GPUs they list, what they say where a gain
+is small or nothing is recorded, and how they time launches on this machine.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from . import backend
 from .agreement import modelled_sweep
-from .gpus import DEFAULT, device
+from .gpus import DEFAULT, Gpu, device, names
+from .gpus import gpu as find_gpu
 from .pictures.charts import Series
 from .pictures.charts import sweep as draw_sweep
 from .pictures.style import INK
+from .points import Call, Point, Reading
 from .record import time_point
 from .recorded import Table, recorded
-from .report import Cell
 from .report import Table as ShownTable
 from .sweeps import sweep
 from .timing import flusher
 
 MEASURED_RUNS = 20  # per point: enough for a median and quartiles in a notebook
+WORTH = 1.05  # a modelled gain below that is within the model's error
+
+
+def every_gpu() -> list[tuple[Gpu, str]]:
+    """Each GPU of the table and its name; on a machine with a GPU that one too, as "..., this machine"."""
+    known = [(find_gpu(name), name) for name in names()]
+    return known + ([(device(), f"{device().name}, this machine")] if backend.on_gpu() else [])
+
+
+def verdict(gain: float, form: str = "{:.1f} times faster") -> str:
+    """Should a time move? "yes", and by how much, or "no" for a gain that the model cannot tell from none."""
+    return f"yes, {form.format(gain)}" if gain > WORTH else "no"
+
+
+def not_recorded(name: str, gpu: str = DEFAULT) -> str:
+    """What stands in the place of a recorded table."""
+    return f"{name}: not recorded yet; on the {gpu}: python -m course_lib.record {name}"
+
+
+def caption(table: Table | None, name: str) -> str:
+    """Where a recorded table comes from, or that there is none of that name."""
+    return table.caption if table is not None else not_recorded(name)
 
 
 def recording(name: str, gpu: str = DEFAULT) -> Table | None:
@@ -49,11 +77,12 @@ def time_chart(
     x = [point.columns[column] for point in chosen.points(chosen.size)]
     series = [Series("modelled", x, modelled, where=gpu)]
     if table is not None:
-        series.append(_points("recorded", table, column, gpu))
+        series.append(points_series("recorded", table, column, where=gpu))
         ratio = np.array(modelled) / table.ms
         title = f"{title} (modelled / recorded: {ratio.min():.2f} to {ratio.max():.2f})"
     if measure and backend.on_gpu():
-        series.append(_points("measured", _measured(name, column, measure), column, device().name))
+        rows = time_points(p for p in chosen.points(chosen.size) if p.columns[column] in measure)
+        series.append(points_series("measured", as_columns(rows), column))
     return one_by_one(draw_sweep(*series, xlabel=xlabel or column, ylabel="time (ms)", title=title))
 
 
@@ -77,7 +106,7 @@ def agreement(name: str, gpu: str = DEFAULT) -> str:
     """How far the model is off over a sweep, and for which launches the ratio is lowest and highest."""
     chosen, table = sweep(name), recording(name, gpu)
     if table is None:
-        return f"{name}: not recorded yet on the {gpu}."
+        return not_recorded(name, gpu)
     points = chosen.points(chosen.size)
     pairs = zip(modelled_sweep(name, gpu), table.ms[: len(points)], strict=True)
     ratios = [float(time.ms / ms) for time, ms in pairs]
@@ -104,8 +133,8 @@ def time_table(name: str, gpu: str = DEFAULT) -> ShownTable:
         ]
     columns["model: limited by"] = [time.limiter for time in modelled]
     if backend.on_gpu():
-        columns[f"measured ms, {device().name}"] = [f"{ms:.4g}" for ms in _measured(name)["median_ms"]]
-    rows = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
+        columns[measured_heading()] = [f"{row['median_ms']:.4g}" for row in time_points(points)]
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
     if table is not None:
         rows += _call_rows(table, list(points[0].columns), len(points), len(columns))
     words = {list(columns).index(column) for column in ("launch", "model: limited by")}
@@ -114,11 +143,11 @@ def time_table(name: str, gpu: str = DEFAULT) -> ShownTable:
     return ShownTable(list(columns), rows, words, "; ".join(captions))
 
 
-def _call_rows(table: Table, varying: list[str], first: int, width: int) -> list[list[Cell]]:
+def _call_rows(table: Table, varying: list[str], first: int, width: int) -> list[list[str]]:
     """Rows of a table from number `first` on, which are library calls: what it was and the recorded time."""
     calls = list(table.rows())[first:]
     shown = [[_words({key: row[key] for key in varying}), f"{row['median_ms']:.4g}"] for row in calls]
-    return [[*map(Cell, row), *[Cell() for _ in range(width - 2)]] for row in shown]
+    return [row + [""] * (width - len(row)) for row in shown]
 
 
 def _words(columns: Mapping[str, int | str]) -> str:
@@ -126,19 +155,59 @@ def _words(columns: Mapping[str, int | str]) -> str:
     return ", ".join(f"{key} {value}" for key, value in columns.items())
 
 
-def _points(evidence: str, table: Table | dict, column: str, where: str) -> Series:
-    """Medians of a table with their quartiles."""
-    low, high = table["low_ms"], table["high_ms"]
-    return Series(evidence, table[column], table["median_ms"], where=where, low=low, high=high)
+def points_series(
+    evidence: str, table: Table | Mapping[str, np.ndarray], column: str, label: str = "", where: str = ""
+) -> Series:
+    """Medians of a table, or of `as_columns(time_points(...))`, over a column, with their quartiles.
+
+    `where`: the GPU's name; left out, this machine's.
+    """
+    ends = {"low": table["low_ms"], "high": table["high_ms"]}
+    return Series(evidence, table[column], table["median_ms"], label, where or device().name, **ends)
 
 
-def _measured(name: str, column: str = "", values: Collection = ()) -> dict[str, list]:
-    """Launches at the recorded size, all or those with these values, timed on this machine's GPU: columns."""
-    cp, chosen = backend.cp, sweep(name)
-    flush = flusher(cp, device().l2.size_bytes)
-    points = [p for p in chosen.points(chosen.size) if not values or p.columns[column] in values]
-    rows = []
+# -- measured here -------------------------------------------------------------------
+
+
+def measured_heading() -> str:
+    """The heading of a column of times that were measured on this machine."""
+    return f"measured ms, {device().name}"
+
+
+def time_points(points: Iterable[Point | Call | Reading]) -> list[dict[str, Any] | None]:
+    """Rows as in a recorded table, timed now on this machine's GPU; None where a library is missing."""
+    cp = backend.cp
+    flush, rows = flusher(cp, device().l2.size_bytes), []
     for point in points:
         rows.append(time_point(cp, point, flush, MEASURED_RUNS))
         cp.get_default_memory_pool().free_all_blocks()
-    return {key: [row[key] for row in rows] for key in rows[0]}
+    return rows
+
+
+def measured(name: str, **columns: Any) -> list[dict[str, Any]]:
+    """Launches, calls and readings of a sweep with these column values, timed now; [] without a GPU."""
+    if not backend.on_gpu():
+        return []
+    chosen = sweep(name)
+    rows = (*chosen.points(chosen.size), *chosen.calls(chosen.size))
+    wanted = [row for row in rows if all(row.columns[key] == value for key, value in columns.items())]
+    return [row for row in time_points(wanted) if row]
+
+
+def measured_words(points: Iterable[Point | Call], label: Callable[[Point | Call], str] | None = None) -> str:
+    """A line per launch with its median on this machine's GPU; a sentence where there is none."""
+    if not backend.on_gpu():
+        return "No GPU here, so nothing is measured."
+    points = list(points)
+    named = [label(point) if label else _words(point.columns) for point in points]
+    lines = [
+        f"{name}: {row['median_ms']:.4g} ms"
+        for name, row in zip(named, time_points(points), strict=True)
+        if row
+    ]
+    return "\n".join([f"measured on {device().name}, medians of {MEASURED_RUNS} launches:", *lines])
+
+
+def as_columns(rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """Rows as columns; {} for none."""
+    return {key: np.array([row[key] for row in rows]) for key in (rows[0] if rows else ())}

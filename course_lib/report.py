@@ -92,20 +92,22 @@ class Cell:
 
 
 class Table:
-    """Rows of cells under a header. ``words``: numbers of the columns that hold words, not numbers.
+    """Rows under a header: `Cell` objects, or plain values that become cells.
 
-    ``notes`` are lines of text under the table.
+    ``words``: numbers of the columns that hold words, not numbers. ``notes`` are lines of text under the
+    table.
     """
 
     def __init__(
         self,
         header: Sequence[str],
-        rows: Sequence[Sequence[Cell]],
+        rows: Sequence[Sequence[object]],
         words: set[int],
         caption: str = "",
         notes: Sequence[str] = (),
     ):
-        self.header, self.rows = list(header), [list(row) for row in rows]
+        self.header = list(header)
+        self.rows = [[value if isinstance(value, Cell) else Cell(value) for value in row] for row in rows]
         self.words, self.caption, self.notes = words, caption, list(notes)
 
     def __repr__(self) -> str:

@@ -272,8 +272,8 @@ def test_sentences_are_computed_from_the_tables(monkeypatch):
     ):
         assert figure in bill.replace("\n", " ")
     monkeypatch.setattr(views, "recording", lambda name: None)
-    assert views.sorting_bill() == "not recorded yet"
-    assert all(line.endswith("not recorded yet") for line in views.gains().splitlines())
+    assert "not recorded yet" in views.sorting_bill()
+    assert all("not recorded yet" in line for line in views.gains().splitlines())
 
 
 @pytest.mark.parametrize(

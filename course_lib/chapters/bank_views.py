@@ -7,16 +7,26 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import backend
-from ..agreement import modelled_point, modelled_sweep
+from ..agreement import modelled_sweep
 from ..emulator import RawKernel
-from ..evidence import agreement, one_by_one, recording
-from ..gpus import DEFAULT, device, names
+from ..evidence import (
+    agreement,
+    as_columns,
+    every_gpu,
+    measured_words,
+    one_by_one,
+    points_series,
+    recording,
+    time_points,
+    verdict,
+)
+from ..gpus import DEFAULT, Gpu
 from ..kernels import OPTIONS
 from ..model import modelled_time
 from ..pictures import Series, warp_to_banks
 from ..pictures import sweep as draw_sweep
 from ..profile import as_emulated, profile
-from ..report import Cell, Table
+from ..report import Table
 from ..sweeps import sweep
 from .bank_conflict import FEWEST, LANES, SHARED_LOADS, STATIC_BYTES, excess
 
@@ -95,22 +105,19 @@ def _sides(p: Any) -> str:
 
 def transpose_by_gpu() -> Table:
     """For every GPU of the table and this machine's: does padding the tile move the modelled time?"""
-    rows = [_padding_row(name, name) for name in names()]
-    if backend.on_gpu():
-        rows.append(_padding_row(device(), f"{device().name}, this machine"))
+    rows = [_padding_row(gpu, label) for gpu, label in every_gpu()]
+    size = sweep("bank_transpose").size
     header = ["GPU", "tiled ms", "limited by", "padded ms", "limited by", "should the time move?"]
-    return Table(header, rows, {0, 2, 4, 5}, "modelled, 8192 x 8192 floats")
+    return Table(header, rows, {0, 2, 4, 5}, f"modelled, {size} x {size} floats")
 
 
-def _padding_row(gpu: Any, label: str) -> list[Cell]:
+def _padding_row(gpu: Gpu, label: str) -> list[str]:
     chosen = sweep("bank_transpose")
     timed = zip(chosen.points(chosen.size), modelled_sweep("bank_transpose", gpu), strict=True)
     times = {point.columns["variant"]: time for point, time in timed if point.columns["size"] == chosen.size}
     tiled, padded = times["tiled"], times["padded"]
-    gain = tiled.ms / padded.ms
-    verdict = f"yes, {gain:.1f} times faster" if gain > 1.05 else "no"
-    cells = (f"{tiled.ms:.3f}", tiled.limiter, f"{padded.ms:.3f}", padded.limiter, verdict)
-    return [Cell(label), *map(Cell, cells)]
+    each = (f"{tiled.ms:.3f}", tiled.limiter, f"{padded.ms:.3f}", padded.limiter)
+    return [label, *each, verdict(tiled.ms / padded.ms)]
 
 
 def waits(counted: Mapping[str, Any]) -> str:
@@ -128,12 +135,9 @@ def waits(counted: Mapping[str, Any]) -> str:
 def offset_times() -> Figure:
     """Time of 1,024 loads per thread over OFFSET: modelled, recorded and, with a GPU here, measured."""
     chosen = sweep("bank_offset")
-    small, large = (
-        [point for point in chosen.points(size) if point.columns["access"] == "load"]
-        for size in (chosen.small, chosen.size)
-    )
-    offsets = [point.columns["offset"] for point in small]
-    modelled = [modelled_point(chosen, point).ms for point in small]
+    timed = zip(chosen.points(chosen.size), modelled_sweep("bank_offset"), strict=True)
+    loads = [(point, time.ms) for point, time in timed if point.columns["access"] == "load"]
+    offsets, modelled = [point.columns["offset"] for point, _ in loads], [ms for _, ms in loads]
     series = [Series("modelled", offsets, modelled, where=DEFAULT)]
     title = "1,024 shared loads by each of 2,048 threads per SM"
     table = recording("bank_offset")
@@ -141,12 +145,10 @@ def offset_times() -> Figure:
         rows = table.where(access="load")
         ratio = np.array(modelled) / rows.ms
         title += f" (modelled / recorded: {ratio.min():.2f} to {ratio.max():.2f})"
-        low, high = rows["low_ms"], rows["high_ms"]
-        series.append(Series("recorded", rows["offset"], rows.ms, where=DEFAULT, low=low, high=high))
+        series.append(points_series("recorded", rows, "offset", where=DEFAULT))
     if backend.on_gpu():
-        times = [measured(point) for point in large]
-        low, high = [t.low_ms for t in times], [t.high_ms for t in times]
-        series.append(Series("measured", offsets, [t.ms for t in times], "", device().name, low, high))
+        now = as_columns(time_points(point for point, _ in loads))
+        series.append(points_series("measured", now, "offset"))
     return one_by_one(draw_sweep(*series, xlabel="OFFSET", ylabel="time (ms)", title=title))
 
 
@@ -174,17 +176,4 @@ def transpose_findings() -> str:
 
 def measured_transposes() -> str:
     """The recorded transposes, timed on this machine's GPU; a sentence where there is none."""
-    if not backend.on_gpu():
-        return "No GPU here, so nothing is measured."
-    points = sweep("bank_transpose").points(sweep("bank_transpose").size)
-    shown = [(" ".join(f"{k}={v}" for k, v in point.columns.items()), measured(point)) for point in points]
-    return "\n".join(f"{label}: {timing}" for label, timing in shown)
-
-
-def measured(point: Any) -> Any:
-    """The `Timing` of one launch of a sweep on this machine."""
-    from ..backend import cp
-    from ..timing import benchmark
-
-    kernel = point.kernel.compile(cp)
-    return benchmark(kernel, point.grid, point.block, point.arguments(cp), flush_l2=not point.warm)
+    return measured_words(sweep("bank_transpose").points(sweep("bank_transpose").size))

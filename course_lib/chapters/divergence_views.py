@@ -2,22 +2,21 @@
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from .. import backend, standin
-from ..agreement import modelled_sweep
+from .. import backend
+from ..agreement import counted_sweep, modelled_sweep
 from ..emulator.errors import UnsupportedError
-from ..evidence import recording
-from ..gpus import DEFAULT, device, names
-from ..model import modelled_time, scaled
+from ..evidence import as_columns, every_gpu, not_recorded, points_series, recording, time_points, verdict
+from ..gpus import DEFAULT, Gpu
+from ..model import modelled_time
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
 from ..profile import as_emulated, profile
-from ..report import Cell, Table
+from ..report import Table
 from ..sweeps import sweep
 from ..timeline import timeline
 from . import divergence_sweeps as recorded_kernels
@@ -45,10 +44,7 @@ def branch_table(kernels: Mapping[str, Any]) -> Table:
     (`@P0`) instead. Without a disassembler the SASS columns are empty.
     """
     header = ["kernel", "PTX: branches", "PTX: selp", "SASS: branches", "SASS: predicated instructions"]
-    rows = [
-        [Cell(name), *map(Cell, (*_ptx_counts(as_emulated(k).ptx), *_sass_counts(k)))]
-        for name, k in kernels.items()
-    ]
+    rows = [[name, *_ptx_counts(as_emulated(k).ptx), *_sass_counts(k)] for name, k in kernels.items()]
     return Table(header, rows, {0})
 
 
@@ -142,9 +138,7 @@ def _sentence(counted: Mapping) -> str:
 
 def rounds_by_gpu(few: int = 16, many: int = 1024) -> Table:
     """For every GPU of the table and this machine's: does a warp-aligned branch move the modelled time?"""
-    rows = [_rounds_row(name, name, few, many) for name in names()]
-    if backend.on_gpu():
-        rows.append(_rounds_row(device(), f"{device().name}, this machine", few, many))
+    rows = [_rounds_row(gpu, label, few, many) for gpu, label in every_gpu()]
     header = ["GPU"]
     for count in (few, many):
         header += [f"{count} rounds, ms by lane / warp", "limited by", "should the time move?"]
@@ -152,25 +146,19 @@ def rounds_by_gpu(few: int = 16, many: int = 1024) -> Table:
     return Table(header, rows, {0, 2, 3, 5, 6}, size)
 
 
-@cache
-def _rounds_counts() -> dict[tuple[int, int], dict[str, float]]:
+def _rounds_counts() -> dict[tuple[int, int], Mapping[str, float]]:
     """(group, rounds) -> the counts of that launch at the recorded size."""
-    chosen = sweep("divergence_rounds")
-    counted = {}
-    for point in chosen.points(chosen.small):
-        p = profile(point.kernel.compile(standin), point.grid, point.block, point.arguments(standin))
-        counted[point.columns["group"], point.columns["rounds"]] = scaled(p, chosen.size / chosen.small)
-    return counted
+    at = (point.columns for point in sweep("divergence_rounds").points(1))
+    pairs = zip(at, counted_sweep("divergence_rounds"), strict=True)
+    return {(columns["group"], columns["rounds"]): counts for columns, counts in pairs}
 
 
-def _rounds_row(gpu: Any, label: str, *counts: int) -> list[Cell]:
+def _rounds_row(gpu: Gpu, label: str, *counts: int) -> list[str]:
     cells = [label]
     for count in counts:
         lane, warp = (modelled_time(_rounds_counts()[group, count], gpu) for group in (1, 32))
-        gain = lane.ms / warp.ms
-        verdict = f"yes, {gain:.1f} times faster" if gain > 1.05 else "no"
-        cells += [f"{lane.ms:.3f} / {warp.ms:.3f}", lane.limiter, verdict]
-    return [Cell(cell) for cell in cells]
+        cells += [f"{lane.ms:.3f} / {warp.ms:.3f}", lane.limiter, verdict(lane.ms / warp.ms)]
+    return cells
 
 
 def two_curves(
@@ -188,12 +176,10 @@ def two_curves(
         if table is not None:
             rows = table.where(**{by: value})
             ratios += list(modelled / rows.ms)
-            low, high = rows["low_ms"], rows["high_ms"]
-            series.append(Series("recorded", x, rows.ms, label, DEFAULT, low, high))
+            series.append(points_series("recorded", rows, column, label, DEFAULT))
         if backend.on_gpu():
-            found = [_measured(points[k]) for k in mine]
-            low, high = [t.low_ms for t in found], [t.high_ms for t in found]
-            series.append(Series("measured", x, [t.ms for t in found], label, device().name, low, high))
+            now = as_columns(time_points(points[k] for k in mine))
+            series.append(points_series("measured", now, column, label))
     error = f" (modelled / recorded: {min(ratios):.2f} to {max(ratios):.2f})" if ratios else ""
     return draw_sweep(*series, xlabel=xlabel or column, ylabel="time (ms)", title=title + error, log=log)
 
@@ -224,7 +210,7 @@ def sorting_bill() -> str:
     """What sorting as a whole saves in one launch, and what it costs, from the recorded table."""
     table = recording("divergence_regroup")
     if table is None:
-        return "not recorded yet"
+        return not_recorded("divergence_regroup")
     names_ = ("as they come", "sorted in blocks", "sorted and moved", "cp.argsort(trips)", "x[order]")
     came, blocks, moved, argsort, move = (float(table.where(variant=name).ms[0]) for name in names_)
     return (
@@ -238,15 +224,7 @@ def sorting_bill() -> str:
 def _gain(name: str, slow: Mapping, fast: Mapping, what: str) -> str:
     table = recording(name)
     if table is None:
-        return f"{what}: not recorded yet"
+        return f"{what}: {not_recorded(name)}"
     first, second = (float(table.where(**columns).ms[0]) for columns in (slow, fast))
     times = f"{first:.3f} ms to {second:.3f} ms, {first / second:.2f} times faster"
     return f"{what}: {times} (recorded, {DEFAULT})"
-
-
-def _measured(point: Any) -> Any:
-    """The `Timing` of one launch of a sweep on this machine."""
-    from ..backend import cp
-    from ..timing import benchmark
-
-    return benchmark(point.kernel.compile(cp), point.grid, point.block, point.arguments(cp))

@@ -12,7 +12,7 @@ import numpy as np
 from .. import standin
 from ..agreement import Agreement, compare
 from ..evidence import recording
-from ..gpus import DEFAULT, WARP, gpu
+from ..gpus import DEFAULT, WARP, Gpu, gpu
 from ..model import ModelledTime, modelled_time
 from ..occupancy import occupancy
 from ..points import Point
@@ -68,7 +68,7 @@ def together(*profiles: Mapping[str, float]) -> dict[str, float]:
 # -- times -------------------------------------------------------------------------
 
 
-def modelled(variant: str, s: int, heads: int, on: str = DEFAULT) -> ModelledTime:
+def modelled(variant: str, s: int, heads: int, on: str | Gpu = DEFAULT) -> ModelledTime:
     """Modelled time of one kernel of the sweep `flash_attention`, s a multiple of 128."""
     few, more = _block("flash" if variant == "flash causal" else variant)
     queries = 32 if variant in ("softmax", "online") else QUERIES
@@ -87,7 +87,7 @@ def modelled(variant: str, s: int, heads: int, on: str = DEFAULT) -> ModelledTim
     return modelled_time(counts, on)
 
 
-def _passes(variant: str, counts: Mapping[str, float], s: int, on: str) -> int:
+def _passes(variant: str, counts: Mapping[str, float], s: int, on: str | Gpu) -> int:
     """How often the matrix comes from DRAM: once, or once a pass where L2 cannot hold the rows in work."""
     passes = {"softmax": 3, "online": 2}.get(variant, 1)
     found = gpu(on)
@@ -111,7 +111,7 @@ def _one_block(variant: str, keys: int) -> Mapping[str, float]:
     args[whole[0]], args[whole[1]] = np.int32(queries), np.int32(keys)
     if "shift" in point.kernel.source.split("extern")[1].split("{")[0]:
         args[whole[3]] = np.int32(keys)
-    return profile(point.kernel.compile(standin), (1, 1), point.block, tuple(args))
+    return profile(point.compiled(standin), (1, 1), point.block, tuple(args))
 
 
 def _point(variant: str) -> Point:

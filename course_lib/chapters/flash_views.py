@@ -6,18 +6,16 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from .. import backend
 from ..emulator import RawKernel
-from ..evidence import recording
-from ..gpus import DEFAULT, names
+from ..evidence import every_gpu, measured_words, not_recorded, recording, verdict
+from ..gpus import DEFAULT
 from ..kernels import OPTIONS
 from ..occupancy import occupancy
 from ..pictures import Series, bars
 from ..pictures import sweep as draw_sweep
-from ..report import Cell, Table
+from ..report import Table
 from . import flash_model as model
 from . import flash_sweeps as sweeps
-from .bank_views import measured
 from .flash_attention import LD_SECTORS
 from .flash_picture import sweep_picture
 
@@ -127,15 +125,13 @@ def traffic_chart(counted: Mapping[str, Mapping[int, float]], width: int, querie
 
 
 def times_by_gpu(s: int = 4096, heads: int = 16) -> Table:
-    """For every GPU of the table: does joining the three kernels move the modelled time?"""
+    """For every GPU of the table and this machine's: does joining three kernels move the modelled time?"""
     rows = []
-    for name in names():
-        found = [model.modelled(kernel, s, heads, name) for kernel in (*model.NAIVE, "flash")]
+    for gpu, name in every_gpu():
+        found = [model.modelled(kernel, s, heads, gpu) for kernel in (*model.NAIVE, "flash")]
         before, after = sum(one.ms for one in found[:-1]), found[-1]
-        gain = before / after.ms
-        verdict = f"yes, {gain:.1f} times faster" if gain > 1.05 else "no"
-        cells = (name, *(f"{one.ms:.2f}" for one in found), after.limiter, verdict)
-        rows.append([Cell(text) for text in cells])
+        each = (f"{one.ms:.2f}" for one in found)
+        rows.append([name, *each, after.limiter, verdict(before / after.ms)])
     header = ["GPU", *(f"{kernel} ms" for kernel in (*model.NAIVE, "flash")), "flash is limited by", "moves?"]
     return Table(header, rows, {0, 5, 6}, f"modelled, {heads} heads of {s:,} tokens, 64 floats a row")
 
@@ -144,7 +140,7 @@ def attention_times(gpu: str = DEFAULT) -> Table | Note:
     """Recorded times of every sequence, with speed-ups and TFLOP/s; a sentence where nothing is recorded."""
     table = recording("flash_attention", gpu)
     if table is None:
-        return Note(f"Not recorded on the {gpu} yet.")
+        return Note(not_recorded("flash_attention", gpu))
     rows = []
     for s, heads in sweeps.lengths(sweeps.SWEEPS[0].size):
         at = table.where(sequence=s)
@@ -155,7 +151,7 @@ def attention_times(gpu: str = DEFAULT) -> Table | Note:
         cells += [f"{ms['flash']:.3f}", f"{naive / ms['flash']:.2f}", f"{ms['flash causal']:.3f}"]
         cells += [f"{library:.3f}" if library else "-", f"{flops / ms['flash'] / 1e9:.1f}"]
         cells += [f"{flops / library / 1e9:.1f}" if library else "-"]
-        rows.append([Cell(text) for text in cells])
+        rows.append(cells)
     header = ["tokens", "heads", *model.NAIVE, "all three", "flash", "naive / flash", "flash causal"]
     header += ["PyTorch", "flash TFLOP/s", "PyTorch TFLOP/s"]
     return Table(header, rows, set(), f"milliseconds, 64 floats a row; {table.caption}")
@@ -165,7 +161,7 @@ def model_error(gpu: str = DEFAULT) -> Note:
     """How far modelled times are from recorded ones, kernel by kernel, and what that does to the gain."""
     found = model.agreement(gpu)
     if found is None:
-        return Note(f"Not recorded on the {gpu} yet.")
+        return Note(not_recorded("flash_attention", gpu))
     names = [label.split(" sequence")[0].removeprefix("variant=") for label in found.labels]
     lines = []
     for name in dict.fromkeys(names):
@@ -200,20 +196,18 @@ def tile_times(gpu: str = DEFAULT) -> Table | Note:
     """Recorded times of the tiles; a sentence where nothing is recorded."""
     table = recording("flash_tiles", gpu)
     if table is None:
-        return Note(f"Not recorded on the {gpu} yet.")
+        return Note(not_recorded("flash_tiles", gpu))
     rows = []
     for row in table.rows():
         s, queries = int(row["sequence"]), int(row["queries"])
         bytes_ = sum(model.asked_bytes(s, sweeps.WIDTH, queries)["flash"].values()) * 8
         cells = (queries, row["keys"], f"{bytes_ / 2**20:,.0f}")
-        rows.append([Cell(c) for c in (*cells, f"{row['median_ms']:.3f}")])
+        rows.append([*cells, f"{row['median_ms']:.3f}"])
     header = ["queries", "keys", "MiB asked", "recorded ms"]
     return Table(header, rows, set(), f"8 heads, 64 floats a row; {table.caption}")
 
 
 def measured_attention(s: int = 4096) -> str:
     """The kernels for one sequence, timed on this machine's GPU; a sentence where there is none."""
-    if not backend.on_gpu():
-        return "No GPU here, so nothing is measured."
-    points = [p for p in sweeps.attention(sweeps.SWEEPS[0].size) if p.columns["sequence"] == s]
-    return "\n".join(f"{point.columns['variant']}: {measured(point)}" for point in points)
+    points = (p for p in sweeps.attention(sweeps.SWEEPS[0].size) if p.columns["sequence"] == s)
+    return measured_words(points)

@@ -7,16 +7,15 @@ from matplotlib.figure import Figure
 
 from .. import backend
 from ..agreement import modelled_sweep
-from ..evidence import MEASURED_RUNS, recording
-from ..gpus import DEFAULT, device
+from ..evidence import caption, measured_heading, points_series, recording, time_points
+from ..gpus import DEFAULT
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
-from ..points import Call, Point, Sweep
-from ..report import Cell, Table
+from ..points import Call, Point
+from ..report import Table
 from ..sweeps import sweep
 from .fusion_calls import COPY, SEPARATE
 
-NOT_YET = "not recorded yet: python -m course_lib.record"
 FIXED = ("median_ms", "low_ms", "high_ms", "n", "useful_bytes", "flops")
 
 
@@ -38,16 +37,16 @@ def times(name: str) -> Table:
     header = ["launch", f"recorded ms, {DEFAULT}", "TB/s", "of the copy", "against separate"]
     header += [f"modelled ms, {DEFAULT}", "modelled / recorded", "limited by"]
     if backend.on_gpu():
-        header.append(f"measured ms, {device().name}")
-        shown = [[*cells, ms] for cells, ms in zip(shown, _measured(chosen, rows), strict=True)]
+        header.append(measured_heading())
+        shown = [[*cells, ms] for cells, ms in zip(shown, _measured(rows), strict=True)]
     shown = [cells for cells in shown if any(cells[1:])]  # a library that is neither recorded nor here
     keep = [i for i in range(len(header)) if i == 0 or any(cells[i] for cells in shown)]
     size = f"{chosen.size:,} {chosen.what}"
     return Table(
         [header[i] for i in keep],
-        [[Cell(cells[i]) for i in keep] for cells in shown],
+        [[cells[i] for i in keep] for cells in shown],
         {j for j, i in enumerate(keep) if i in (0, 7)},
-        f"{size}; {table.caption if table is not None else NOT_YET}",
+        f"{size}; {caption(table, name)}",
     )
 
 
@@ -59,12 +58,9 @@ def steps_chart() -> Figure:
     table = recording(name)
     for label, variant in ((fused, "fused float4"), (apart, apart)) if table is not None else ():
         rows = table.where(variant=variant)
-        series.append(
-            Series("recorded", rows["steps"], rows.ms, label, DEFAULT, rows["low_ms"], rows["high_ms"])
-        )
-    title = f"Steps x -> 0.5 x + 1 on {sweep(name).size:,} floats" + (
-        "" if table is not None else f" ({NOT_YET})"
-    )
+        series.append(points_series("recorded", rows, "steps", label, DEFAULT))
+    title = f"Steps x -> 0.5 x + 1 on {sweep(name).size:,} floats"
+    title += " (not recorded yet)" * (table is None)
     return draw_sweep(*series, xlabel="steps", ylabel="time (ms)", title=title, log="xy")
 
 
@@ -100,16 +96,6 @@ def _modelled_cells(found: Mapping[str, Any] | None, time: Any) -> list[str]:
     return [f"{time.ms:.4g}", f"{time.ms / found['median_ms']:.2f}" if found else "", time.limiter]
 
 
-def _measured(chosen: Sweep, rows: list) -> list[str]:
+def _measured(rows: list[Point | Call]) -> list[str]:
     """The same launches and calls, timed on this machine's GPU."""
-    from .. import backend
-    from ..record import time_point
-    from ..timing import flusher
-
-    cp, found = backend.cp, []
-    flush = flusher(cp, device().l2.size_bytes)
-    for row in rows:
-        timed = time_point(cp, row, flush, MEASURED_RUNS)
-        found.append(f"{timed['median_ms']:.4g}" if timed else "")
-        cp.get_default_memory_pool().free_all_blocks()
-    return found
+    return [f"{timed['median_ms']:.4g}" if timed else "" for timed in time_points(rows)]

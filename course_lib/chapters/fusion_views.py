@@ -7,11 +7,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import backend
-from ..gpus import DEFAULT, device, names
+from ..evidence import every_gpu, verdict
+from ..gpus import DEFAULT, Gpu, device
 from ..model import modelled_time, scaled
 from ..pictures.style import number_text
 from ..profile import profile
-from ..report import Cell, Table
+from ..report import Table
 from .fusion_pictures import Step, draw_sms, draw_traffic
 
 READ, WRITTEN = "course__unique_dram_bytes_ld", "course__unique_dram_bytes_st"
@@ -92,25 +93,21 @@ def matrix_traffic(chain: Chain, m: int, n: int) -> Table:
     counted = [(name, p[READ], p[WRITTEN]) for name, p in chain.profiles]
     if len(counted) > 1:
         counted.append((f"all {len(counted)}", total[READ], total[WRITTEN]))
-    rows = [[Cell(name), *(Cell(formula(b / 4, m, n)) for b in bytes_)] for name, *bytes_ in counted]
+    rows = [[name, *(formula(b / 4, m, n) for b in bytes_)] for name, *bytes_ in counted]
     return Table(["kernel", "reads", "writes"], rows, {0}, f"counted, M = {m}, N = {n}")
 
 
 def by_gpu(separate: Chain, fused: Chain) -> Table:
     """For every GPU of the table and this machine's: does fusing move the modelled time of 2^26 floats?"""
-    rows = [_gain(name, name, separate, fused) for name in names()]
-    if backend.on_gpu():
-        rows.append(_gain(device(), f"{device().name}, this machine", separate, fused))
+    rows = [_gain(gpu, label, separate, fused) for gpu, label in every_gpu()]
     header = ["GPU", "separate ms", "fused ms", "fused: limited by", "should the time move?"]
     return Table(header, rows, {0, 3, 4}, f"modelled, {number_text(FULL)} floats")
 
 
-def _gain(gpu: Any, label: str, separate: Chain, fused: Chain) -> list[Cell]:
+def _gain(gpu: Gpu, label: str, separate: Chain, fused: Chain) -> list[str]:
     (_, counted), factor = fused.profiles[0], FULL / _floats(fused)
     slow, fast = separate.modelled_ms(factor, gpu), modelled_time(scaled(counted, factor), gpu)
-    gain = slow / fast.ms
-    verdict = f"yes, {gain:.1f} times faster" if gain > 1.05 else "no"
-    return [Cell(label), *map(Cell, (f"{slow:.3f}", f"{fast.ms:.3f}", fast.limiter, verdict))]
+    return [label, f"{slow:.3f}", f"{fast.ms:.3f}", fast.limiter, verdict(slow / fast.ms)]
 
 
 def _floats(chain: Chain) -> float:
