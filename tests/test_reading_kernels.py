@@ -18,6 +18,7 @@ from course_lib.emulator import RawKernel
 from course_lib.listing import Listing, machine_lines, ptx_lines
 from course_lib.profile import profile
 from course_lib.ptx_words import annotated, hex_float, in_words, vocabulary
+from course_lib.recorded import recorded
 from course_lib.sliders import explore
 from course_lib.sweeps import sweep
 
@@ -214,6 +215,20 @@ def test_sliders_at_their_ends(function, values):
     for extremes in explore(function, **values).extremes():
         result = function(**extremes)
         assert "counted" in result[1]
+
+
+def test_the_part_of_the_spills_that_went_to_l2_by_hand():
+    """Cap 24: 3,862,480 sectors at L2, 1,232,395 without a cap; 3,342,336 local ones (ncu_reading.json)."""
+    assert spills.local_at_l2()[24] == pytest.approx((3862480 - 1232395) / 3342336, rel=1e-5)
+    assert "66% (cap 40) to 79% (cap 24)" in spills.at_l2_words()
+
+
+def test_odd_rows_take_longer_as_recorded():
+    """0.11168 against 0.024032 ms (waves_gemm.csv)."""
+    ms = {
+        row["size"]: row["median_ms"] for row in recorded("h200", "waves_gemm").where(variant="packed").rows()
+    }
+    assert f"{ms[1793] / ms[1792]:.1f} times" in views.odd_rows()
 
 
 def test_a_thread_cannot_have_half_a_float4():

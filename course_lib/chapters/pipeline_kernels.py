@@ -15,7 +15,6 @@ from ..kernels import OPTIONS, Kernel
 THREADS = 256  # that compute; PRODUCERS' warps come on top
 ROW = 16  # float4 in a row of X, and columns of W
 FLOAT4 = 16  # bytes
-FLOPS = 2 * 4 * ROW  # for each result: 64 multiply-adds
 
 DOT = r"""
 struct Column { float w[64]; };  // of W, in registers

@@ -31,24 +31,6 @@ def _compiled(kernel: Kernel) -> Any:
 
 # -- 1: loads of 16 bytes ----------------------------------------------------------
 
-# what the compiler made of a colleague's kernel; the reader writes CUDA that does the same in wider steps
-EXCERPT = """\
-mad.lo.s32        %r6, %r4, %r3, %r5;       // block * blockDim + thread
-shl.b32           %r1, %r6, 3;
-add.s32           %r7, %r1, 8;
-setp.gt.s32       %p1, %r7, %r2;            // r2 is n
-@%p1 bra          $L__BB0_2;
-mul.wide.s32      %rd4, %r1, 4;
-add.s64           %rd5, %rd3, %rd4;         // rd3 is x
-ld.global.nc.f32  %f1, [%rd5];
-fma.rn.ftz.f32    %f2, %f1, %f1, 0f3F800000;
-add.s64           %rd7, %rd6, %rd4;         // rd6 is y
-st.global.f32     [%rd7], %f2;
-ld.global.nc.f32  %f3, [%rd5+4];
-fma.rn.ftz.f32    %f4, %f3, %f3, 0f3F800000;
-st.global.f32     [%rd7+4], %f4;            // and six more times so
-"""
-
 
 def _launch_wide(n: int) -> Launch:
     x = np.random.default_rng(13).standard_normal(n).astype(np.float32)

@@ -8,6 +8,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,13 @@ from ..recorded import FOLDER
 from ..report import PLAIN_NAMES, Cell, Table
 
 _PATH = FOLDER / "h200" / "ncu_counters.json"
-_OWN = FOLDER / "h200" / "ncu_reading.json"  # the kernels of this chapter
+OWN = FOLDER / "h200" / "ncu_reading.json"  # the kernels of this chapter
 
 
 @cache
 def launches() -> dict[str, dict[str, float]]:
     """A launch of this chapter, such as "each float4 8" or "variance 32" -> ncu's counters."""
-    return {
-        row["launch"]: row["counters"] for row in json.loads(_OWN.read_text(encoding="utf-8"))["launches"]
-    }
+    return {row["launch"]: row["counters"] for row in json.loads(OWN.read_text(encoding="utf-8"))["launches"]}
 
 
 @cache
@@ -36,9 +35,9 @@ def recorded_cases() -> dict[str, dict[str, Any]]:
     return {case["case"]: case for case in json.loads(_PATH.read_text(encoding="utf-8"))["cases"]}
 
 
-def provenance() -> str:
-    """Where the counters come from, in a line."""
-    told = json.loads(_PATH.read_text(encoding="utf-8"))["provenance"]
+def provenance(path: Path = _PATH) -> str:
+    """Where the counters of a file come from, in a line."""
+    told = json.loads(path.read_text(encoding="utf-8"))["provenance"]
     return f"recorded on {told['gpu']}, driver {told['driver']}, {told['date']}, by {told['tool']}"
 
 

@@ -43,15 +43,13 @@ def spilled(cap: int) -> dict[str, int]:
 
 
 def spill_table() -> Table:
-    """Registers, spills and occupancy of `variance` under each cap; beside it what `ncu` measured."""
-    measured, rows = reading_ncu.launches(), []
+    """Registers, spills and occupancy of `variance` under each cap; beside it what `ncu` recorded."""
+    by_ncu, rows = reading_ncu.launches(), []
     for cap in CAPS:
-        found, there = spilled(cap), measured[f"variance {min(cap, 56)}"]
+        found, there = spilled(cap), by_ncu[f"variance {min(cap, 56)}"]
         warps = there["launch__grid_size"] * there["launch__block_size"] / 32
         executed = there["smsp__inst_executed.sum"] / warps
-        local = (
-            sum(there[f"l1tex__t_sectors_pipe_lsu_mem_local_op_{way}.sum"] for way in ("ld", "st")) / warps
-        )
+        local = _local_sectors(there) / warps
         held = occupancy(THREADS, found["registers"], 0)
         counted = (found["instructions"], found["load_sectors"] + found["store_sectors"])
         cells = (
@@ -68,17 +66,43 @@ def spill_table() -> Table:
         "cap", "registers", "local bytes", "occupancy", "instructions", "by ncu", "local sectors, each "
             "warp", "by ncu",
     ]  # fmt: skip
-    told = (
-        f"counted in the machine code for CC 9.0, blocks of 256 threads; by ncu: {reading_ncu.provenance()}"
+    told = "counted in the machine code for CC 9.0, blocks of 256 threads"
+    return Table(header, rows, set(), f"{told}; by ncu: {reading_ncu.provenance(reading_ncu.OWN)}")
+
+
+def local_at_l2() -> dict[int, float]:
+    """Cap -> the part of the local sectors that `ncu` found at L2: sectors more than without a cap."""
+    by_ncu = reading_ncu.launches()
+    without, found = by_ncu["variance 0"], {}
+    for cap in CAPS:
+        there = by_ncu[f"variance {min(cap, 56)}"]
+        if local := _local_sectors(there):
+            found[cap] = (there[_AT_L2] - without[_AT_L2]) / local
+    return found
+
+
+_AT_L2 = "lts__t_sectors.sum"
+
+
+def _local_sectors(counters: Mapping[str, float]) -> float:
+    return sum(counters[f"l1tex__t_sectors_pipe_lsu_mem_local_op_{way}.sum"] for way in ("ld", "st"))
+
+
+def at_l2_words() -> str:
+    """The least and the largest part of the local sectors that went on to L2, as recorded."""
+    found = local_at_l2()
+    low, high = min(found, key=found.get), max(found, key=found.get)
+    return (
+        f"of the local sectors {found[low]:.0%} (cap {low}) to {found[high]:.0%} (cap {high}) went on to L2; "
+        f"by ncu, {reading_ncu.provenance(reading_ncu.OWN)}"
     )
-    return Table(header, rows, set(), told)
 
 
 def spill_time(cap: int, gpu: str = DEFAULT) -> ModelledTime:
     """Modelled time of `variance` at its recorded size, with the spills that the PTX does not show.
 
-    Local sectors take the way of global ones, through L1 and on to L2. On an H200, `ncu` found two thirds to
-    four fifths of them at L2, since the stream of x drives them out of L1; the model takes all.
+    Local sectors take the way of global ones, through L1 and on to L2. On an H200, `ncu` found most of them
+    at L2 (`local_at_l2`), since the stream of x drives them out of L1; the model takes all.
     """
     size, found = sweep("reading_spills").size, spilled(cap)
     counts = scaled(_variance_counts(), size / _SMALL)

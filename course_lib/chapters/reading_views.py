@@ -76,7 +76,7 @@ def each_times() -> Table:
     rows, captions = [], []
     for name in ("reading_overlap", "reading_each"):
         chosen, table = sweep(name), recording(name)
-        captions.append(table.caption if table is not None else f"{name}: not recorded yet")
+        captions.append(f"{name}: {table.caption if table is not None else 'not recorded yet'}")
         small = sweep("reading_each").small
         for i, (point, little) in enumerate(
             zip(chosen.points(chosen.size), chosen.points(small), strict=True)
@@ -87,7 +87,7 @@ def each_times() -> Table:
             cells = (*point.columns.values(), f"{time.ms:.3g}", time.limiter, *known, _l2_share(point))
             here = [f"{measured_ms(point):.4g}"] if backend.on_gpu() else []
             rows.append([Cell(text) for text in (*cells, *here)])
-    return Table(header, rows, {0, 3}, f"67,108,864 floats doubled; {captions[-1]}")
+    return Table(header, rows, {0, 3}, f"67,108,864 floats doubled; {'; '.join(captions)}")
 
 
 def _modelled_each(point: Any, ratio: float) -> ModelledTime:
@@ -115,6 +115,16 @@ def each_by_gpu() -> dict[str, float]:
         if point.columns["per"] == 8 and point.columns["form"] in ("__restrict__", "float4")
     ]
     return {name: modelled_time(counts[0], name).ms / modelled_time(counts[1], name).ms for name in names()}
+
+
+def odd_rows() -> str:
+    """How much longer a product of halves takes with 1793 rows and columns than with 1792, recorded."""
+    table = recording("waves_gemm")
+    if table is None:
+        return "1793 against 1792: not recorded yet"
+    odd, even = (table.where(variant="packed", size=size) for size in (1793, 1792))
+    ratio = odd.ms[0] / even.ms[0]
+    return f"recorded, {table.gpu}: 1793 x 1793 takes {ratio:.1f} times as long as 1792 x 1792"
 
 
 def each_verdict() -> str:

@@ -9,17 +9,17 @@ from matplotlib.figure import Figure
 
 from .. import backend
 from ..backend import cp
-from ..evidence import recording
+from ..evidence import as_columns, caption, measured, measured_heading, not_recorded, recording
 from ..gpus import DEFAULT, device, gpu
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
 from ..pictures.style import BLACK, BLUE, EVIDENCE, INK, clean, new_figure
-from ..report import Cell, Table
+from ..report import Table
 from ..sweeps import sweep
 from ..timing import wall_clock
 from . import start_sweeps as s
 from .start_clock import SimulatedGpu
-from .start_views import NOT_RECORDED, add_model, columns, measured
+from .start_views import add_model
 
 CLOCKS = {
     "events and a wait": "the kernel",
@@ -46,11 +46,9 @@ def clock_table() -> Table:
                 f"{1e3 * row['low_ms'][0]:,.1f} to {1e3 * row['high_ms'][0]:,.1f}",
             ]
         cells += [f"{1e3 * now[number]['median_ms']:,.1f}"] if now else []
-        rows.append([*map(Cell, cells), Cell(covers)])
-    caption = table.caption if table is not None else NOT_RECORDED.format("start_clock")
-    return Table(
-        [*header, "what it covers"], rows, {0, len(header)}, f"one sum of {s.LARGE:,} floats; {caption}"
-    )
+        rows.append([*cells, covers])
+    told = f"one sum of {s.LARGE:,} floats; {caption(table, 'start_clock')}"
+    return Table([*header, "what it covers"], rows, {0, len(header)}, told)
 
 
 def refusals() -> None:
@@ -95,7 +93,7 @@ def sizes_chart() -> Figure:
         series.append(Series("modelled", _megabytes(s.SIZES), rates, label, DEFAULT))
         if table is not None:
             series.append(_rates("recorded", table.where(way=way, l2=l2), label, DEFAULT))
-        if now := columns(measured("start_sizes", way=way, l2=l2)):
+        if now := as_columns(measured("start_sizes", way=way, l2=l2)):
             series.append(_rates("measured", now, label, device().name))
     title = "The same kernel, from launch to DRAM" + ("" if table is not None else " (not recorded yet)")
     figure = draw_sweep(*series, xlabel="three arrays (MB)", ylabel="useful GB/s", title=title, log="x")
@@ -130,7 +128,7 @@ def sizes_words() -> str:
     """Small and large sums by both ways; a sum of arrays that fit into L2, with L2 emptied and left."""
     table = recording("start_sizes")
     if table is None:
-        return NOT_RECORDED.format("start_sizes")
+        return not_recorded("start_sizes")
     pick = lambda way, l2, n: float(table.where(way=way, l2=l2, floats=n).ms[0])  # noqa: E731
     lines = []
     for n in (s.SIZES[0], s.LARGE):
@@ -141,7 +139,10 @@ def sizes_words() -> str:
         )
     for n in (s.SIZES[0], s.IN_L2, s.LARGE):
         cold, warm = (1e3 * pick("neighbours", l2, n) for l2 in ("emptied", "left"))
-        lines.append(f"recorded, {n:,} floats: L2 emptied {cold:.2f} µs, left {warm:.2f} µs")
+        lines.append(
+            f"recorded, {n:,} floats: L2 emptied {cold:.2f} µs, left as it was {warm:.2f} µs: "
+            f"{warm / cold:.2f} times as long"
+        )
     return "\n".join(lines)
 
 
@@ -154,7 +155,7 @@ def every_chart() -> Figure:
     stride = np.array([point.columns["stride"] for point in points])
     useful = np.array([point.useful_bytes for point in points])
     model = np.array([time.ms for time in modelled_sweep("start_every")])
-    now = columns(measured("start_every"))
+    now = as_columns(measured("start_every"))
     figure = new_figure(9.0, 3.4)
     for number, (name, read) in enumerate(_STORIES.items()):
         axes = clean(figure.add_axes((0.075 + 0.5 * number, 0.15, 0.41, 0.71)), grid="both")
@@ -186,7 +187,7 @@ def every_words() -> str:
     """Stride 1 against 8, told in both ways."""
     table = recording("start_every")
     if table is None:
-        return NOT_RECORDED.format("start_every")
+        return not_recorded("start_every")
     one, eight = (table.where(stride=stride) for stride in (1, 8))
     return (
         f"recorded, stride 8 against 1: {one.ms[0] / eight.ms[0]:.1f} times faster a launch, for an eighth "
@@ -199,7 +200,7 @@ def zeros_table() -> Table:
     table = recording("start_zeros")
     now = [row for work in ("one sum", "one product") for row in measured("start_zeros", work=work)]
     header = ["work"]
-    for source, where in ((table, f"recorded ms, {DEFAULT}"), (now, f"measured ms, {device().name}")):
+    for source, where in ((table, f"recorded ms, {DEFAULT}"), (now, measured_heading())):
         header += [f"zeros, {where}", "random", "random / zeros"] if source else []
     works = list(dict.fromkeys(call.columns["work"] for call in s.zeros(sweep("start_zeros").size)))
     rows = []
@@ -210,9 +211,8 @@ def zeros_table() -> Table:
         if now:
             found = [row["median_ms"] for row in now if row["work"] == work]  # zeros, then random
             cells += _against(*found) if found else ["", "", ""]
-        rows.append([Cell(text) for text in cells])
-    caption = table.caption if table is not None else NOT_RECORDED.format("start_zeros")
-    return Table(header, rows, {0}, caption)
+        rows.append(cells)
+    return Table(header, rows, {0}, caption(table, "start_zeros"))
 
 
 def _against(zeros: float, random: float) -> list[str]:
