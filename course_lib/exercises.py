@@ -6,7 +6,7 @@ A kernel is judged by the emulator on every machine, GPU or not, so the verdict 
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,8 +58,23 @@ class Launch:
     promised: bool = True
 
 
+class Hints:
+    """Hints that come one by one, of a class with `hints`."""
+
+    hints: Sequence[str]
+    _shown = 0
+
+    def hint(self) -> None:
+        """Print the next hint."""
+        if self._shown == len(self.hints):
+            print("No more hints. The solutions are in notebooks/solutions.")
+            return
+        self._shown += 1
+        print(f"Hint {self._shown} of {len(self.hints)}: {self.hints[self._shown - 1]}")
+
+
 @dataclass
-class Exercise:
+class Exercise(Hints):
     """What the reader must write and how it is judged.
 
     ``name``: unique, also the folder of its wrong kernels. ``task``: one or two sentences. ``entry``: the
@@ -83,16 +98,6 @@ class Exercise:
     rtol: float = 1e-5
     options: tuple[str, ...] = ()
     picture: Callable | None = None
-    _shown: int = field(default=0, repr=False)
-
-    def hint(self) -> None:
-        """Print the next hint."""
-        if self._shown == len(self.hints):
-            print("No more hints. The solutions are in notebooks/solutions.")
-            return
-        self._shown += 1
-        print(f"Hint {self._shown} of {len(self.hints)}: {self.hints[self._shown - 1]}")
-
     takes = "a CUDA source string or a RawKernel"
     place = ""  # where a notebook has it, such as "exercises."
     unwritten = "NaN marks what was never written: does some thread write this element?"

@@ -7,7 +7,6 @@ events that are not ready, and now and then a run that is disturbed.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from statistics import median
 from types import SimpleNamespace
 
 from ..gpus import DEFAULT, gpu
@@ -148,9 +147,3 @@ def between_events(cp, launch, flush, clock) -> float:
     stop.record()
     stop.synchronize()
     return cp.cuda.get_elapsed_time(start, stop)
-
-
-def between_events_of_many(cp, launch, flush, clock) -> float:
-    """All of it: a launch that is not timed, then the median of 20, each with an empty L2."""
-    launch()
-    return median(between_events(cp, launch, flush, clock) for _ in range(20))

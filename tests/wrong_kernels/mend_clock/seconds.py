@@ -1,0 +1,13 @@
+# rejected: unit — an event's milliseconds are divided by 1000
+def my_time(cp, launch, flush, clock):
+    launch()
+    times = []
+    for _ in range(20):
+        start, stop = cp.cuda.Event(), cp.cuda.Event()
+        flush()
+        start.record()
+        launch()
+        stop.record()
+        stop.synchronize()
+        times.append(cp.cuda.get_elapsed_time(start, stop))
+    return sorted(times)[10] / 1000
