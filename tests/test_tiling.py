@@ -14,7 +14,6 @@ from course_lib.chapters import tiling_picture as picture
 from course_lib.chapters import tiling_sweeps as sweeps
 from course_lib.chapters import tiling_views as views
 from course_lib.chapters.tiling import load_line, times_asked_of, times_read_of
-from course_lib.gpus import gpu
 from course_lib.sliders import explore
 
 # -- what is recorded --------------------------------------------------------------
@@ -213,8 +212,9 @@ def test_what_was_recorded_is_said_in_sentences(monkeypatch):
 
 def test_measured_times_stand_beside_the_others_on_a_gpu(monkeypatch):
     monkeypatch.setattr(views.backend, "on_gpu", lambda: True)
-    monkeypatch.setattr(views, "device", lambda: gpu("H200"))
-    monkeypatch.setattr(views, "_measured", lambda rows: [4.0 * (i + 1) for i in range(len(rows))])
+    monkeypatch.setattr(views, "measured_heading", lambda: "measured ms, H200")
+    timed = lambda rows: [{"median_ms": 4.0 * (i + 1)} for i in range(len(rows))]  # noqa: E731
+    monkeypatch.setattr(views, "time_points", timed)
     table = views.times("tiling_2048", measure=True)
     assert "measured ms, H200" in table.header
     column = table.header.index("% of cuBLAS (measured)")

@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from .. import backend, standin
-from ..evidence import MEASURED_RUNS, recording
-from ..gpus import DEFAULT, device, names
+from .. import backend
+from ..agreement import count_point
+from ..evidence import caption, every_gpu, not_recorded, recording, time_points, verdict
+from ..gpus import DEFAULT, Gpu, device
 from ..model import ModelledTime, modelled_time, scaled
 from ..occupancy import occupancy
 from ..pictures.style import number_text
-from ..profile import profile
-from ..record import time_point
-from ..report import Cell, Table
+from ..report import Table
 from ..sweeps import sweep
-from ..timing import flusher
 from . import register_tiling_sweeps as s
 from .register_tiling import SHARED_LOADS, shared_excess
 from .register_tiling_picture import ladder_bars, step_picture
@@ -32,7 +30,6 @@ LADDER = 256  # and of those of the ladder
 # TFLOP/s of the warp tiles of siboehm/SGEMM_CUDA (GitHub; its kernel 10) and of cuBLAS in the same run, for
 # n = 4096, as reported for one H200 without driver, clock or date: never in a column called recorded.
 REPORTED = (36.3, 50.6)
-NOT_RECORDED = f"not recorded yet on the {DEFAULT}"
 
 
 def per_64(metric: str):
@@ -68,8 +65,7 @@ WAIT = {"barriers": barriers, "shared wavefronts": per_64(WAVEFRONTS), **REGISTE
 @cache
 def count_tile(tm: int, tn: int) -> Any:
     """The profile of a product of 128 x 128 floats with tm x tn elements a thread."""
-    point = s.register_tile_point({}, tm, tn, SIZE)
-    return profile(point.kernel.compile(standin), point.grid, point.block, point.arguments(standin))
+    return count_point(s.register_tile_point({}, tm, tn, SIZE))
 
 
 def grown(counted: Mapping[str, float], n: int, size: int) -> dict[str, float]:
@@ -90,8 +86,7 @@ def show_tile(tm: int = 8, tn: int = 8) -> tuple[Figure, Table]:
         (f"resident warps, {DEFAULT}", "counted", f"{room.warps} of 64, limited by {room.limiter}"),
         (f"time for n = 4096, {DEFAULT}", "modelled", f"{time.ms:.3g} ms, limited by {time.limiter}"),
     ]
-    shown = [[Cell(text) for text in row] for row in rows]
-    return step_picture(tm, tn), Table(["one launch", "", f"{tm} x {tn}"], shown, {0, 1, 2})
+    return step_picture(tm, tn), Table(["one launch", "", f"{tm} x {tn}"], rows, {0, 1, 2})
 
 
 SHOWN = ((1, 1), (1, 8), (8, 1), (2, 2), (4, 4), (8, 4), (8, 8))
@@ -107,10 +102,10 @@ def sides() -> Table:
         cells = [f"{tm} x {tn}", *_cost(tm, tn)]
         if table is not None:
             cells.append(f"{table.where(TM=tm, TN=tn).ms[0]:.3g}")
-        rows.append([Cell(text) for text in cells])
-    where = table.caption if table is not None else NOT_RECORDED
-    caption = f"counts for 64 multiply-adds of a warp; times for {DEFAULT}, n = 4096; {where}"
-    return Table(header, rows, {0, 6}, caption)
+        rows.append(cells)
+    where = caption(table, "register_tiling_sides")
+    told = f"counts for 64 multiply-adds of a warp; times for {DEFAULT}, n = 4096; {where}"
+    return Table(header, rows, {0, 6}, told)
 
 
 def _cost(tm: int, tn: int) -> list[str]:
@@ -155,9 +150,9 @@ def explained(counted: Counted, apart: Mapping[str, int]) -> Table:
                 "multiply-adds between a load and its use",
                 [apart[name] for name in (before, after)],
             )
-        rows.append([Cell(text) for text in (before, after, count, *map(number_text, values))])
-    caption = "counted for 64 multiply-adds of a warp, but for the last row"
-    return Table(["from", "to", "explained by", "before", "after"], rows, {0, 1, 2}, caption)
+        rows.append([before, after, count, *map(number_text, values)])
+    told = "counted for 64 multiply-adds of a warp, but for the last row"
+    return Table(["from", "to", "explained by", "before", "after"], rows, {0, 1, 2}, told)
 
 
 def rung_time(counted: Mapping[str, float], n: int = 4096, gpu: Any = DEFAULT) -> ModelledTime:
@@ -170,24 +165,21 @@ MOVES = (("tiled 32", "8 x 8 a thread"), ("8 x 8 a thread", "16-byte loads"), ("
 
 def by_gpu(counted: Counted) -> Table:
     """For every GPU of the table and this machine's: what three of the steps should gain, n = 4096."""
-    rows = [_gpu_row(counted, name, name) for name in names()]
-    if backend.on_gpu():
-        rows.append(_gpu_row(counted, device(), f"{device().name}, this machine"))
+    rows = [_gpu_row(counted, on, label) for on, label in every_gpu()]
     header = ["GPU", MOVES[0][0]]
     for _, after in MOVES:
         header += [after, "should it move?"]
-    caption = "modelled ms and their limit, 4096 x 4096 floats, registers as built for an H200"
-    return Table(header, rows, set(range(len(header))), caption)
+    told = "modelled ms and their limit, 4096 x 4096 floats, registers as built for an H200"
+    return Table(header, rows, set(range(len(header))), told)
 
 
-def _gpu_row(counted: Counted, on: Any, label: str) -> list[Cell]:
+def _gpu_row(counted: Counted, on: Gpu, label: str) -> list[str]:
     first = rung_time(counted[MOVES[0][0]], gpu=on)
     cells = [label, f"{first.ms:.3g}, {first.limiter}"]
     for before, after in MOVES:
         old, new = (rung_time(counted[name], gpu=on) for name in (before, after))
-        gain = old.ms / new.ms
-        cells += [f"{new.ms:.3g}, {new.limiter}", f"yes, {gain:.1f} times" if gain > 1.05 else "no"]
-    return [Cell(text) for text in cells]
+        cells += [f"{new.ms:.3g}, {new.limiter}", verdict(old.ms / new.ms, "{:.1f} times")]
+    return cells
 
 
 def ladder_times(counted: Counted, n: int = 4096, measure: bool = False) -> Table:
@@ -204,13 +196,12 @@ def ladder_times(counted: Counted, n: int = 4096, measure: bool = False) -> Tabl
         ratio = [f"{time.ms / ms:.2f}" for time, ms in zip(model, table.ms, strict=False)]
         columns["ratio"] = [*ratio, ""]
     if measure and backend.on_gpu():
-        ms = _measured([*chosen.points(n), *chosen.calls(n)])
+        ms = [float(row["median_ms"]) for row in time_points([*chosen.points(n), *chosen.calls(n)])]
         columns |= _speed("measured", ms, flops)
-    rows = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
-    where = table.caption if table is not None else NOT_RECORDED
+    rows = list(zip(*columns.values(), strict=True))
     here = f"; measured on {device().name}" if measure and backend.on_gpu() else ""
-    caption = f"{n} x {n} floats; modelled for {DEFAULT}; ratio: modelled over recorded; {where}{here}"
-    return Table(list(columns), rows, {0, 2}, caption)
+    told = f"{n} x {n} floats; modelled for {DEFAULT}; ratio: modelled over recorded"
+    return Table(list(columns), rows, {0, 2}, f"{told}; {caption(table, name)}{here}")
 
 
 def _speed(title: str, ms: Any, flops: int) -> dict[str, list[str]]:
@@ -220,15 +211,6 @@ def _speed(title: str, ms: Any, flops: int) -> dict[str, list[str]]:
         f"TFLOP/s, {title}": [f"{flops / time / 1e9:.1f}" for time in ms],
         f"% of cuBLAS, {title}": [f"{100 * ms[-1] / time:.1f}" for time in ms],
     }
-
-
-def _measured(rows: list) -> list[float]:
-    cp, found = backend.cp, []
-    flush = flusher(cp, device().l2.size_bytes)
-    for row in rows:
-        found.append(float(time_point(cp, row, flush, MEASURED_RUNS)["median_ms"]))
-        cp.get_default_memory_pool().free_all_blocks()
-    return found
 
 
 def share(name: str = "register_tiling_4096") -> float | None:
@@ -241,7 +223,7 @@ def findings(counted: Counted, name: str = "register_tiling_4096") -> str:
     """What the recorded ladder says, in sentences."""
     table, n = recording(name), sweep(name).size
     if table is None:
-        return f"{name}: {NOT_RECORDED}."
+        return not_recorded(name)
     ms = dict(zip(table["variant"].tolist(), table.ms.tolist(), strict=True))
     lines = [f"Recorded on the {DEFAULT}, n = {n}:"]
     for before, after in pairwise(list(ms)[:-1]):
@@ -266,7 +248,7 @@ def order_words(counted: Counted, name: str = "register_tiling_4096", margin: fl
     """Whether the model puts the rungs in the recorded order, and how far off it is."""
     table = recording(name)
     if table is None:
-        return f"{name}: {NOT_RECORDED}."
+        return not_recorded(name)
     rungs = [rung for rung in table["variant"].tolist() if rung in counted]
     said = {rung: rung_time(counted[rung], sweep(name).size).ms for rung in rungs}
     was = dict(zip(table["variant"].tolist(), table.ms.tolist(), strict=True))

@@ -4,14 +4,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..evidence import recording
+from ..evidence import as_columns, measured, not_recorded, recording
 from ..gpus import DEFAULT, device, gpu
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
 from ..pictures.style import BLACK, BLUE, EVIDENCE, INK, ORANGE, SKY, VERMILION, clean, new_figure
 from ..roofline import RooflinePoint, roofline
 from . import start_sweeps as s
-from .start_views import NOT_RECORDED, add_model, columns, measured
+from .start_views import add_model
 
 
 def runs_chart() -> Figure:
@@ -19,10 +19,10 @@ def runs_chart() -> Figure:
     table = recording("start_runs")
     figure = new_figure(9.0, 3.2)
     if table is None:
-        figure.text(0.5, 0.5, NOT_RECORDED.format("start_runs"), ha="center", color=INK, fontsize=10)
+        figure.text(0.5, 0.5, not_recorded("start_runs"), ha="center", color=INK, fontsize=10)
         return figure
     for number, floats in enumerate((s.SMALL, s.LARGE)):
-        rows, now = table.where(floats=floats), columns(measured("start_runs", floats=floats))
+        rows, now = table.where(floats=floats), as_columns(measured("start_runs", floats=floats))
         axes = clean(figure.add_axes((0.075 + 0.5 * number, 0.16, 0.41, 0.7)), grid="y")
         axes.set_xlabel("run", color=INK)
         axes.set_ylabel("change against the median (%)", color=INK)
@@ -58,7 +58,7 @@ def runs_words() -> str:
     """For each kernel: how far single runs lie from the median, and the quartiles."""
     table = recording("start_runs")
     if table is None:
-        return NOT_RECORDED.format("start_runs")
+        return not_recorded("start_runs")
     lines = []
     for floats in (s.SMALL, s.LARGE):
         ms = table.where(floats=floats).ms
@@ -85,7 +85,7 @@ def tail_chart() -> Figure:
         whole = table.where(blocks=base).ms[0]
         y, low, high = (100 * (table[name] / whole - 1) for name in ("median_ms", "low_ms", "high_ms"))
         series.append(Series("recorded", table["blocks"], y, "", DEFAULT, low, high))
-    if now := columns(measured("start_tail")):
+    if now := as_columns(measured("start_tail")):
         whole = now["median_ms"][list(now["blocks"]).index(base)]
         y, low, high = (100 * (now[name] / whole - 1) for name in ("median_ms", "low_ms", "high_ms"))
         series.append(Series("measured", now["blocks"], y, "", device().name, low, high))
@@ -97,7 +97,7 @@ def tail_words() -> str:
     """What one block more changed, how wide the quartiles are, and which line the points follow."""
     table, base = recording("start_tail"), 20 * s.PLACES
     if table is None:
-        return NOT_RECORDED.format("start_tail")
+        return not_recorded("start_tail")
     whole, one = table.where(blocks=base), table.where(blocks=base + 1)
     spread = np.max((table["high_ms"] - table["low_ms"]) / table.ms)
     change, blocks = table.ms / whole.ms[0] - 1, table["blocks"]
@@ -114,7 +114,7 @@ def repeat_words() -> str:
     """Bytes a second of 20 launches in a row, from L2 and from DRAM, against DRAM's peak."""
     table, peak = recording("start_repeat"), gpu(DEFAULT).memory.dram_gb_per_s
     if table is None:
-        return NOT_RECORDED.format("start_repeat")
+        return not_recorded("start_repeat")
     lines = []
     for n in (s.IN_L2, s.LARGE):
         rate = table.where(floats=n, launches=20).bandwidth[0]

@@ -5,24 +5,19 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from .. import backend, standin
-from ..agreement import modelled_sweep
-from ..evidence import MEASURED_RUNS, recording
-from ..gpus import DEFAULT, Gpu, device, gpu, names
+from ..agreement import count_point, counted_point, modelled_sweep
+from ..evidence import caption, every_gpu, measured, recording, verdict
+from ..gpus import DEFAULT, Gpu, device, gpu
 from ..model import ModelledTime, modelled_time, scaled
 from ..occupancy import occupancy
-from ..points import Point
 from ..predictions import Prediction, reveal
-from ..profile import Profile, profile
+from ..profile import Profile
 from ..promises import ratio
-from ..record import time_point
 from ..report import EXCESS, Cell, Table
 from ..roofline import Roofline, RooflinePoint, roofline, roofline_point
 from ..sweeps import sweep
-from ..timing import flusher
 from . import start_kernels as k
 from . import start_sweeps as s
 from .course_map import chapter
@@ -30,7 +25,6 @@ from .start_here import LD_REQUESTS, LD_SECTORS
 from .start_picture import ladder
 from .start_picture import machine as draw_machine
 
-NOT_RECORDED = "{0}: not recorded yet; on an H200: python -m course_lib.record {0}"
 SECTORS, FEWEST = "memory_l2_theoretical_sectors_global", "memory_l2_theoretical_sectors_global_ideal"
 SHARED, SHARED_FEWEST = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 STEPS = list(s.STEPS)
@@ -48,24 +42,6 @@ READ = {
 }
 
 
-def measured(name: str, **columns: Any) -> list[dict[str, Any]]:
-    """Launches, calls and readings of a sweep with these column values, timed now; [] without a GPU."""
-    if not backend.on_gpu():
-        return []
-    cp, chosen = backend.cp, sweep(name)
-    flush, rows = flusher(cp, device().l2.size_bytes), []
-    for point in (*chosen.points(chosen.size), *chosen.calls(chosen.size)):
-        if all(point.columns[key] == value for key, value in columns.items()):
-            rows.append(time_point(cp, point, flush, MEASURED_RUNS))
-            cp.get_default_memory_pool().free_all_blocks()
-    return [row for row in rows if row]
-
-
-def columns(rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-    """Rows as columns; {} for none."""
-    return {key: np.array([row[key] for row in rows]) for key in (rows[0] if rows else ())}
-
-
 # -- the machine ---------------------------------------------------------------------
 
 
@@ -81,12 +57,7 @@ def show_machine(gpu_name: str = DEFAULT) -> tuple[Figure, str]:
 @cache
 def add_counts(way: str) -> Profile:
     """Counts of the sum of 16,384 floats."""
-    return counts_of(s.add_point(way, COUNTED_FLOATS, {}))
-
-
-def counts_of(point: Point) -> Profile:
-    """Counts of one launch of a sweep."""
-    return profile(point.kernel.compile(standin), point.grid, point.block, point.arguments(standin))
+    return count_point(s.add_point(way, COUNTED_FLOATS, {}))
 
 
 def add_model(way: str, floats: int, on: str | Gpu = DEFAULT, *, cold: bool = True) -> ModelledTime:
@@ -96,8 +67,6 @@ def add_model(way: str, floats: int, on: str | Gpu = DEFAULT, *, cold: bool = Tr
 
 def add_by_gpu() -> Table:
     """For every GPU: modelled time of both ways, for a small and a large sum."""
-    known = [(name, name) for name in names()]
-    known += [(device(), f"{device().name}, this machine")] if backend.on_gpu() else []
     header = [
         "GPU",
         "floats",
@@ -107,16 +76,14 @@ def add_by_gpu() -> Table:
         "limited by",
         "should it move?",
     ]
-    rows = [_by_gpu_row(label, on, floats) for on, label in known for floats in (1 << 16, s.LARGE)]
+    rows = [_by_gpu_row(label, on, floats) for on, label in every_gpu() for floats in (1 << 16, s.LARGE)]
     return Table(header, rows, {0, 3, 5, 6}, "modelled: out = a + b")
 
 
-def _by_gpu_row(label: str, on: str | Gpu, floats: int) -> list[Cell]:
+def _by_gpu_row(label: str, on: Gpu, floats: int) -> list[str]:
     before, after = (add_model(way, floats, on) for way in k.WAYS)
-    gain = before.ms / after.ms
-    verdict = f"yes, {gain:.1f} times faster" if gain > 1.05 else "no"
     times = (f"{before.ms:.4g}", before.limiter, f"{after.ms:.4g}", after.limiter)
-    return [Cell(label), Cell(f"{floats:,}"), *map(Cell, times), Cell(verdict)]
+    return [label, f"{floats:,}", *times, verdict(before.ms / after.ms)]
 
 
 def loop_table() -> Table:
@@ -130,22 +97,17 @@ def loop_table() -> Table:
     if table is not None:
         rows.append(_row("time, ms", f"recorded, {DEFAULT}", table.ms, "{:.3f}"))
         off = [time.ms / ms for time, ms in zip(timed, table.ms, strict=True)]
-        rows.append(
-            [Cell("modelled / recorded"), Cell(""), *(Cell(f"{ratio:.2f}") for ratio in off), Cell("")]
-        )
+        rows.append(["modelled / recorded", "", *(f"{ratio:.2f}" for ratio in off), ""])
     if now := measured("start_add"):
         rows.append(_row("time, ms", f"measured, {device().name}", [r["median_ms"] for r in now], "{:.3f}"))
     limits = " against ".join(time.limiter for time in timed)
-    caption = (
-        f"{s.LARGE:,} floats; model: limited by {limits}; {table.caption if table else 'not recorded yet'}"
-    )
-    return Table(["", "label", *k.WAYS, "own pieces / neighbours"], rows, {0, 1}, caption)
+    told = f"{s.LARGE:,} floats; model: limited by {limits}; {caption(table, 'start_add')}"
+    return Table(["", "label", *k.WAYS, "own pieces / neighbours"], rows, {0, 1}, told)
 
 
-def _row(what: str, label: str, values: Any, form: str) -> list[Cell]:
+def _row(what: str, label: str, values: Any, form: str) -> list[str]:
     before, after = map(float, values)
-    cells = (form.format(before), form.format(after), f"{before / after:.2f}")
-    return [Cell(what), Cell(label), *map(Cell, cells)]
+    return [what, label, form.format(before), form.format(after), f"{before / after:.2f}"]
 
 
 # -- the roofline --------------------------------------------------------------------
@@ -165,7 +127,7 @@ def steps_points(steps: int) -> list[RooflinePoint]:
     """The kernel with that many multiply-adds an element: modelled, and recorded if it was."""
     chosen = sweep("start_steps")
     small = next(point for point in chosen.points(chosen.small) if point.columns["steps"] == steps)
-    large = scaled(counts_of(small), chosen.size / chosen.small)
+    large = counted_point(chosen, small)
     label = f"{steps} multiply-adds"
     found = [roofline_point(label, large, modelled_time(large))]
     table = recording("start_steps")
@@ -203,7 +165,7 @@ def where_next(counts: Mapping[str, Profile], on: str = DEFAULT) -> Table:
         values = [read(p, on) for p in counts.values()]
         cells = [Cell(form.format(value), EXCESS, 0.6 * bool(tells(value))) for value in values]
         look = [name for name, value in zip(counts, values, strict=True) if tells(value)]
-        rows.append([Cell(label), *cells, Cell(chapter(topic).name if look else ""), Cell(", ".join(look))])
+        rows.append([label, *cells, chapter(topic).name if look else "", ", ".join(look)])
     header = ["counted or modelled", *counts, "read", "for"]
     return Table(header, rows, {0, len(counts) + 1, len(counts) + 2}, f"modelled rows: {on}")
 

@@ -1,30 +1,27 @@
 """Chapter 02, tiling: the functions behind its sliders, and its tables and charts of times."""
 
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from .. import backend, standin
-from ..agreement import modelled_sweep
+from .. import backend
+from ..agreement import counted_sweep, modelled_sweep
 from ..emulator import RawKernel
-from ..evidence import MEASURED_RUNS, recording
-from ..gpus import DEFAULT, device, gpu, names
+from ..evidence import caption, every_gpu, measured_heading, not_recorded, recording, time_points, verdict
+from ..gpus import DEFAULT, Gpu, gpu
 from ..kernels import OPTIONS
-from ..model import ModelledTime, fp32_flops, modelled_time, scaled
+from ..model import ModelledTime, fp32_flops, modelled_time
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
 from ..pictures.style import INK
 from ..points import Call, Point, floats
 from ..profile import profile
-from ..record import time_point
 from ..recorded import Table as Recorded
-from ..report import Cell, CounterTable, Table
+from ..report import CounterTable, Table
 from ..roofline import RooflinePoint, roofline
 from ..sweeps import sweep
-from ..timing import flusher
 from .tiling import LD_SECTORS, LOADS, times_read
 from .tiling_picture import tile_picture
 from .tiling_sweeps import square_grid, work
@@ -123,30 +120,17 @@ def ridges(name: str = DEFAULT) -> dict[str, float]:
 
 def by_gpu(size: str = "tiling_4096") -> Table:
     """For every GPU of the table and this machine's: should tiles of 32 move the time?"""
-    rows = [_gpu_row(size, name, name) for name in names()]
-    if backend.on_gpu():
-        rows.append(_gpu_row(size, device(), f"{device().name}, this machine"))
+    rows = [_gpu_row(size, on, label) for on, label in every_gpu()]
     header = ["GPU", "untiled ms", "limited by", "tiled 32 ms", "limited by", "should the time move?"]
     n = sweep(size).size
     return Table(header, rows, {0, 2, 4, 5}, f"modelled, {n} x {n} floats, coalesced against tiled 32")
 
 
-def _gpu_row(name: str, on: Any, label: str) -> list[Cell]:
-    before, after = (modelled_time(_counts(name, variant), on) for variant in ("coalesced", "tiled 32"))
-    gain = before.ms / after.ms
-    verdict = f"yes, {gain:.1f} times faster" if gain > 1.05 else "no"
-    cells = (f"{before.ms:.1f}", before.limiter, f"{after.ms:.1f}", after.limiter, verdict)
-    return [Cell(label), *map(Cell, cells)]
-
-
-@cache
-def _counts(name: str, variant: str) -> dict[str, float]:
-    """Counts of one variant at the recorded size: counted at the small size once for all GPUs."""
-    chosen = sweep(name)
-    point = chosen.points(chosen.small)[_variants(name).index(variant)]
-    counted = profile(point.kernel.compile(standin), point.grid, point.block, point.arguments(standin))
-    ratio = chosen.size / chosen.small
-    return scaled(counted, *(ratio**power for power in chosen.growth))
+def _gpu_row(name: str, on: Gpu, label: str) -> list[str]:
+    counts = dict(zip(_variants(name), counted_sweep(name), strict=True))
+    before, after = (modelled_time(counts[variant], on) for variant in ("coalesced", "tiled 32"))
+    each = (f"{before.ms:.1f}", before.limiter, f"{after.ms:.1f}", after.limiter)
+    return [label, *each, verdict(before.ms / after.ms)]
 
 
 def times(name: str, measure: bool = False) -> Table:
@@ -165,12 +149,9 @@ def times(name: str, measure: bool = False) -> Table:
     if table is not None:
         columns |= _recorded_columns(table, rows, model)
     if measure and backend.on_gpu():
-        columns |= _speed(f"measured ms, {device().name}", _measured(rows), rows)
-    caption = f"{name}, n = {chosen.size}; " + (
-        table.caption if table else f"not recorded yet on the {DEFAULT}"
-    )
-    cells = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
-    return Table(list(columns), cells, {0, 2}, caption)
+        columns |= _speed(measured_heading(), [float(row["median_ms"]) for row in time_points(rows)], rows)
+    cells = list(zip(*columns.values(), strict=True))
+    return Table(list(columns), cells, {0, 2}, f"{name}, n = {chosen.size}; {caption(table, name)}")
 
 
 def _recorded_columns(table: Recorded, rows: list, model: list[ModelledTime | None]) -> dict[str, list[str]]:
@@ -191,15 +172,6 @@ def _speed(title: str, ms: list[float], rows: list) -> dict[str, list[str]]:
     if isinstance(rows[-1], Call):
         columns["% of cuBLAS"] = [f"{100 * rate / rates[-1]:.1f}" for rate in rates]
     return {(key if key == title else f"{key} ({title.split()[0]})"): value for key, value in columns.items()}
-
-
-def _measured(rows: list) -> list[float]:
-    cp = backend.cp
-    flush, found = flusher(cp, device().l2.size_bytes), []
-    for row in rows:
-        found.append(float(time_point(cp, row, flush, MEASURED_RUNS)["median_ms"]))
-        cp.get_default_memory_pool().free_all_blocks()
-    return found
 
 
 def _label(row: Point | Call) -> str:
@@ -228,8 +200,7 @@ def notes_beside(name: str = "tiling_4096") -> Table:
     ]
     at = [_variants(name).index(variant) for variant in ("coalesced", "tiled 32")]
     cells = [
-        [Cell(text), Cell(notes), *(Cell(rule(*(ms[i] for i in at))) for ms in sides.values())]
-        for text, notes, rule in rows
+        [text, notes, *(rule(*(ms[i] for i in at)) for ms in sides.values())] for text, notes, rule in rows
     ]
     return Table(
         ["figure", "notes, unknown GPU", *sides],
@@ -243,7 +214,7 @@ def findings(name: str = "tiling_4096") -> str:
     """What the recorded product says, in sentences."""
     table, n = recording(name), sweep(name).size
     if table is None:
-        return f"n = {n}: not recorded yet on the {DEFAULT}."
+        return not_recorded(name)
     ms = dict(zip(table["variant"], table.ms, strict=True))
     variants = ("naive", "coalesced", "tiled 8", "tiled 32", "cuBLAS")
     bad, plain, small, large, library = (ms[variant] for variant in variants)
@@ -261,7 +232,7 @@ def padding_findings(name: str = "tiling_edges") -> str:
     """What padded rows saved where it was recorded, in sentences."""
     table, n = recording(name), sweep(name).size
     if table is None:
-        return f"n = {n - 1}: not recorded yet on the {DEFAULT}."
+        return not_recorded(name)
     lines = [f"Recorded on the {DEFAULT}, n = {n - 1}, rows padded to {n}:"]
     for tile in sorted(set(table["tile"].tolist())):
         ms = dict(_rows_of(table, tile))
