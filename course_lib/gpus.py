@@ -197,6 +197,11 @@ def gpu(name: "str | Gpu" = DEFAULT) -> Gpu:
     raise KeyError(f"no GPU {name!r} in {FILE.name}; there are {', '.join(names())}")
 
 
+def measured_of(gpu_name: "str | Gpu") -> Measured:
+    """What was measured on a GPU; where nothing was, the figures of the default GPU stand for it."""
+    return gpu(gpu_name).measured or gpu(DEFAULT).measured or Measured("")
+
+
 def architecture(capability: str) -> Architecture:
     """The limits of a compute capability such as "9.0". Raises KeyError that lists the known ones."""
     known = _architectures()

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 from types import MappingProxyType
 
-from .gpus import DEFAULT, WARP, Gpu, Measured
+from .gpus import DEFAULT, WARP, Gpu, measured_of
 from .gpus import gpu as find_gpu
 from .occupancy import occupancy
 from .tables import html_table, text_table
@@ -220,7 +220,7 @@ def _waiting_seconds(
     A round takes from the idle to the busy latency, by the share u of the time in which DRAM is busy, and
     u is `dram_seconds` over the result: a quadratic equation.
     """
-    measured = _measured(gpu)
+    measured = measured_of(gpu)
     busy = measured.dram_latency_us or 0
     idle = busy if measured.dram_latency_idle_us is None else measured.dram_latency_idle_us
     rounds = _missing_rounds(profile, gpu, cold)
@@ -249,13 +249,8 @@ def _both(profile: Mapping[str, float], what: str) -> float:
     return sum(profile.get(_GLOBAL.format(what, op), 0) for op in ("ld", "st"))
 
 
-def _measured(gpu: Gpu) -> Measured:
-    """Times measured on the GPU; on the others as on the H200, where they were."""
-    return gpu.measured or find_gpu(DEFAULT).measured or Measured("")
-
-
 def _launch_seconds(gpu: Gpu) -> float:
-    return (_measured(gpu).launch_us or 0) * 1e-6
+    return (measured_of(gpu).launch_us or 0) * 1e-6
 
 
 def _resident_blocks(profile: Mapping[str, float], gpu: Gpu) -> int:

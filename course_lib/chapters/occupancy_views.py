@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -10,19 +9,28 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import backend, standin
-from ..agreement import modelled_sweep
-from ..evidence import recording
-from ..gpus import DEFAULT, names
+from ..agreement import counted_sweep, modelled_sweep
+from ..evidence import (
+    as_columns,
+    caption,
+    every_gpu,
+    measured_heading,
+    not_recorded,
+    points_series,
+    recording,
+    time_points,
+    verdict,
+)
+from ..gpus import DEFAULT, Gpu
 from ..gpus import gpu as find_gpu
-from ..model import ModelledTime, modelled_time, scaled
+from ..model import ModelledTime, modelled_time
 from ..occupancy import Occupancy, occupancy
 from ..pictures import Series, bars
 from ..pictures import sweep as draw_sweep
 from ..points import Point
-from ..profile import as_emulated, profile
-from ..report import Cell, Table
+from ..profile import as_emulated
+from ..report import Table
 from ..sweeps import sweep
-from ..timing import benchmark
 from .occupancy import ROUNDS, SHARED_LOADS, resident, rounds_per_warp
 from .occupancy_picture import sm_picture
 from .occupancy_sweeps import COUNT
@@ -92,7 +100,7 @@ def built(kernels: Mapping[str, Any], threads: int) -> Table:
         found = occupancy(threads, emulated.num_regs, emulated.shared_size_bytes)
         spilled = sum(bool(SPILLED.search(line)) for line in emulated.sass.splitlines())
         facts = (emulated.num_regs, emulated.local_size_bytes, spilled, found.warps, f"{found.fraction:.1%}")
-        rows.append([Cell(text) for text in (name, *facts)])
+        rows.append([name, *facts])
     header = ["built", "registers", "local bytes", "local loads and stores", "warps of 64", "occupancy"]
     return Table(header, rows, {0}, "counted in the machine code for an H200; bytes per thread")
 
@@ -101,34 +109,21 @@ def built(kernels: Mapping[str, Any], threads: int) -> Table:
 
 
 def coarse_by_gpu() -> Table:
-    """For every GPU of the table: does it pay to let each thread make 64 elements, at lower occupancy?"""
-    rows = [[Cell(text) for text in _coarse_row(name)] for name in names()]
+    """For every GPU of the table and this machine's: do 64 elements a thread pay, at lower occupancy?"""
+    rows = [_coarse_row(gpu, label) for gpu, label in every_gpu()]
     each = ["occupancy", "ms", "limited by"]
     header = ["GPU", *(f"1: {what}" for what in each), *(f"64: {what}" for what in each), "should it move?"]
-    caption = "modelled, 4096 x 4096 floats, 1 or 64 elements a thread, registers as built for an H200"
-    return Table(header, rows, {0, 3, 6, 7}, caption)
+    told = "modelled, 4096 x 4096 floats, 1 or 64 elements a thread, registers as built for an H200"
+    return Table(header, rows, {0, 3, 6, 7}, told)
 
 
-def _coarse_row(gpu: str) -> list[str]:
-    cells, ms = [], []
-    for counts in _coarse_counts():
+def _coarse_row(gpu: Gpu, label: str) -> list[str]:
+    cells, ms, every = [], [], counted_sweep("occupancy_coarse")
+    for counts in (every[0], every[-1]):  # 1 and 64 elements a thread
         time = modelled_time(counts, gpu)
         cells += [f"{resident(counts, gpu).fraction:.0%}", f"{time.ms:.3g}", time.limiter]
         ms.append(time.ms)
-    gain = ms[0] / ms[1]
-    return [gpu, *cells, f"yes, {gain:.1f} times faster" if gain > 1.05 else "no"]
-
-
-@cache
-def _coarse_counts() -> list[dict[str, float]]:
-    """Counts at the recorded size of 1 and of 64 elements a thread, which hold for every GPU."""
-    chosen = sweep("occupancy_coarse")
-    ratio, points = chosen.size / chosen.small, chosen.points(chosen.small)
-    counted = [
-        profile(point.kernel.compile(standin), point.grid, point.block, point.arguments(standin))
-        for point in (points[0], points[-1])
-    ]
-    return [scaled(counts, *(ratio**power for power in chosen.growth)) for counts in counted]
+    return [label, *cells, verdict(ms[0] / ms[1])]
 
 
 def _occupancy(point: Point, gpu: str = DEFAULT) -> Occupancy:
@@ -161,7 +156,7 @@ def spill_verdict() -> str:
     """Whether any of the recorded kernels with fewer registers beats the one with as many as it wants."""
     table = recording("occupancy_spills")
     if table is None:
-        return "occupancy_spills: not recorded yet"
+        return not_recorded("occupancy_spills")
     rows = list(table.rows())
     free, best = rows[0], min(rows, key=lambda row: row["median_ms"])
     gain = free["median_ms"] / best["median_ms"]
@@ -183,20 +178,20 @@ def _times(
 ) -> Table:
     """A row per launch: what varies, then its times."""
     table = recording(name)
-    caption = table.caption if table else f"{name}: not recorded yet"
     if modelled:
-        columns["modelled ms, H200"] = [f"{time.ms:.3g}" for time in modelled]
+        columns[f"modelled ms, {DEFAULT}"] = [f"{time.ms:.3g}" for time in modelled]
         columns["limited by"] = [time.limiter for time in modelled]
     if table:
-        columns["recorded ms, H200"] = [f"{ms:.4g}" for ms in table.ms]
+        columns[f"recorded ms, {DEFAULT}"] = [f"{ms:.4g}" for ms in table.ms]
         if modelled:
             ratios = [time.ms / ms for time, ms in zip(modelled, table.ms, strict=True)]
             columns["modelled / recorded"] = [f"{ratio:.2f}" for ratio in ratios]
         columns["recorded TFLOP/s"] = [f"{rate:.3g}" for rate in table["flops"] / table.ms / 1e9]
     if backend.on_gpu():
-        columns["measured ms, here"] = [f"{measured(point).ms:.4g}" for point in points]
-    rows = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
-    return Table(list(columns), rows, {i for i, key in enumerate(columns) if key == "limited by"}, caption)
+        columns[measured_heading()] = [f"{row['median_ms']:.4g}" for row in time_points(points)]
+    rows = list(zip(*columns.values(), strict=True))
+    words = {i for i, key in enumerate(columns) if key == "limited by"}
+    return Table(list(columns), rows, words, caption(table, name))
 
 
 def load_times() -> Figure:
@@ -212,12 +207,10 @@ def load_times() -> Figure:
         series.append(Series("modelled", warps, [modelled[i].ms for i in rows], label, DEFAULT))
         if table is not None:
             part = table.where(loads=loads)
-            ends = {"low": part["low_ms"], "high": part["high_ms"]}
-            series.append(Series("recorded", part["warps"], part.ms, label, DEFAULT, **ends))
+            series.append(points_series("recorded", part, "warps", label, DEFAULT))
         if backend.on_gpu():
-            times = [measured(points[i]) for i in rows]
-            ends = {"low": [t.low_ms for t in times], "high": [t.high_ms for t in times]}
-            series.append(Series("measured", warps, [t.ms for t in times], label, "here", **ends))
+            now = as_columns(time_points(points[i] for i in rows))
+            series.append(points_series("measured", now, "warps", label))
     title = "1 GB added up, 64 floats a thread"
     if table is None:
         title += " (not recorded yet)"
@@ -235,7 +228,7 @@ def load_rates() -> Table:
     chosen, table = sweep("occupancy_loads"), recording("occupancy_loads")
     header = ["warps", "loads each", "KB in flight", "GB/s", "µs a round", "share of the best rate"]
     if table is None:
-        return Table(header, [], set(), "occupancy_loads: not recorded yet")
+        return Table(header, [], set(), not_recorded("occupancy_loads"))
     found, rows = find_gpu(DEFAULT), []
     launch = (found.measured.launch_us or 0) if found.measured else 0
     best = table.bandwidth.max()
@@ -253,7 +246,7 @@ def load_rates() -> Table:
             f"{each:.2f}",
             f"{rate / best:.0%}",
         )
-        rows.append([Cell(text) for text in facts])
+        rows.append(facts)
     return Table(header, rows, set(), f"recorded on {table.gpu}, 8 to 64 warps on an SM")
 
 
@@ -261,7 +254,7 @@ def faster_at_lower_occupancy() -> str:
     """The fewest warps that were recorded to beat 64 warps with one load each, in a sentence."""
     table = recording("occupancy_loads")
     if table is None:
-        return "occupancy_loads: not recorded yet"
+        return not_recorded("occupancy_loads")
     full = table.where(loads=1, warps=64).ms[0]
     faster = [row for row in table.rows() if row["median_ms"] < full and row["warps"] < 64]
     if not faster:
@@ -271,9 +264,3 @@ def faster_at_lower_occupancy() -> str:
         f"recorded on {table.gpu}: 64 warps with 1 load each take {full:.3g} ms, {best['warps']} warps with "
         f"{best['loads']} loads each {best['median_ms']:.3g} ms, at {best['warps'] / 64:.1%} occupancy"
     )
-
-
-def measured(point: Point) -> Any:
-    """The `Timing` of one launch of a sweep on this machine."""
-    cp = backend.cp
-    return benchmark(point.kernel.compile(cp), point.grid, point.block, point.arguments(cp))

@@ -15,7 +15,7 @@ from ..occupancy import occupancy
 from ..points import Arguments, Call, Point, Sweep, floats
 from . import pipeline_kernels as k
 
-SMS = 132  # of an H200
+SMS = gpu(DEFAULT).sms
 ROWS = 1 << 21
 REGISTERS = 96  # of a thread, or some fewer, as compiled: two blocks of 256 threads fit on an SM
 MORE_REGISTERS = 98  # of a kernel with producers, for tiles of 512: one block fits

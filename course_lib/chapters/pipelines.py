@@ -15,10 +15,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from heapq import heappop, heappush
+from itertools import count
 
 import numpy as np
 
-from ..gpus import DEFAULT, WARP, Gpu
+from ..gpus import DEFAULT, WARP, Gpu, measured_of
 from ..gpus import gpu as find_gpu
 from ..profile import profile
 from . import pipeline_kernels as k
@@ -31,16 +32,14 @@ CLOCKS_EACH = 4  # from an instruction to the next that needs its result
 
 @dataclass(frozen=True)
 class Scheme:
-    """`ahead`: which tile after this one is asked for; at the end of this one's use, or at its start."""
+    """`ahead`: which tile after this one is asked for; at the end of this one's use, or at its start.
+
+    So many tiles of a block are in flight at most, while none or another is used.
+    """
 
     buffers: int
     ahead: int
     at_end: bool
-
-    @property
-    def in_flight(self) -> int:
-        """Tiles of a block that are in flight at most, while none or another is used."""
-        return self.ahead
 
 
 def one_buffer() -> Scheme:
@@ -95,6 +94,7 @@ class _Simulation:
     def __init__(self, scheme: Scheme, costs: Costs, blocks: int, tiles: int) -> None:
         self.scheme, self.costs, self.tiles = scheme, costs, tiles
         self.events: list[tuple] = []
+        self.numbers = count()  # of events at the same clock, the first comes first
         self.asked, self.arrived = {}, {}  # (block, tile) -> clock
         self.next, self.busy = [0] * blocks, [False] * blocks
         self.way_free = self.unit_free = -np.inf
@@ -110,8 +110,7 @@ class _Simulation:
         return self.spans
 
     def _at(self, clock: float, happens, block: int, tile: int) -> None:
-        self.count = getattr(self, "count", 0) + 1
-        heappush(self.events, (clock, self.count, happens, block, tile))
+        heappush(self.events, (clock, next(self.numbers), happens, block, tile))
 
     def _ask(self, clock: float, block: int, tile: int) -> None:
         self.asked[block, tile] = clock
@@ -178,10 +177,10 @@ def _counts(variant: str, stages: int, tile: int, tiles: int) -> dict[str, float
 
 
 @cache
-def costs(variant: str, stages: int, tile: int, gpu: str = DEFAULT) -> Costs:
+def costs(variant: str, stages: int, tile: int, gpu: str | Gpu = DEFAULT) -> Costs:
     """What a tile of `tile` float4 costs a variant; latency and rates as measured, or as on the H200."""
     found = find_gpu(gpu)
-    measured = found.measured or find_gpu(DEFAULT).measured
+    measured = measured_of(found)
     read = (found.measured and found.measured.dram_read_gb_per_s) or found.memory.dram_gb_per_s
     copy = (found.measured and found.measured.copy_gb_per_s) or found.memory.dram_gb_per_s
     seconds = tile * (k.FLOAT4 / read + 4 * (2 / copy - 1 / read)) / 1e9  # of the whole chip
@@ -218,11 +217,11 @@ def scheme(variant: str, stages: int) -> Scheme:
 
 
 def predicted_ms(
-    variant: str, stages: int, tile: int, blocks: int, rows: int = ROWS, gpu: str = DEFAULT
+    variant: str, stages: int, tile: int, blocks: int, rows: int = ROWS, gpu: str | Gpu = DEFAULT
 ) -> float:
     """Milliseconds for `rows` rows of X with `blocks` blocks on every SM."""
     found = find_gpu(gpu)
-    measured = found.measured or find_gpu(DEFAULT).measured
+    measured = measured_of(found)
     spans = simulate(scheme(variant, stages), costs(variant, stages, tile, gpu), blocks)
     clocks = period(spans) * rows * k.ROW / tile / found.sms
     return clocks / found.clock_hz * 1e3 + measured.launch_us * 1e-3
@@ -230,12 +229,12 @@ def predicted_ms(
 
 def bytes_in_flight(scheme: Scheme, tile: int, blocks: int) -> int:
     """Bytes of X in flight to an SM at most."""
-    return scheme.in_flight * blocks * tile * k.FLOAT4
+    return scheme.ahead * blocks * tile * k.FLOAT4
 
 
 def little_bytes(gpu: str | Gpu = DEFAULT) -> float:
     """Little's law: bytes that must be in flight for an SM to keep its share of DRAM busy."""
     found = find_gpu(gpu)
-    measured = found.measured or find_gpu(DEFAULT).measured
+    measured = measured_of(found)
     rate = (found.measured and found.measured.dram_read_gb_per_s) or found.memory.dram_gb_per_s
     return rate * 1e9 * measured.dram_latency_us * 1e-6 / found.sms

@@ -15,7 +15,7 @@ from ..occupancy import occupancy
 from ..points import LOOP, Arguments, Call, Point, Sweep, floats
 from . import wave_kernels as k
 
-SMS = 132  # of an H200
+SMS = gpu(DEFAULT).sms
 ROOM = {1: 120 << 10, 2: 100 << 10, 4: 50 << 10}  # blocks per SM -> shared bytes with which so many fit
 WAITING, FILLING = 128, 256  # threads of a block
 RECORDED_UNITS = 512  # of a tile

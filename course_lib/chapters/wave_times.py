@@ -6,17 +6,15 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import backend
-from ..evidence import MEASURED_RUNS, recording
-from ..gpus import DEFAULT, device
+from ..evidence import as_columns, caption, not_recorded, points_series, recording, time_points
+from ..gpus import DEFAULT
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
-from ..record import time_point
 from ..recorded import Table as Recorded
-from ..report import Cell, Table
+from ..report import Table
 from ..sweeps import sweep
-from ..timing import flusher
 from . import wave_sweeps as w
-from .wave_views import NOT_RECORDED, alignment, gemm, modelled_tiles, tflops
+from .wave_views import alignment, gemm, modelled_tiles, tflops
 from .waves import predicted_cure_ms, predicted_ms, tiles, waves
 
 # sweep -> chains, threads and resident blocks of its kernel
@@ -39,8 +37,9 @@ def step_chart(name: str, title: str, measure: Collection[int] = ()) -> Figure:
     The title ends with the range of predicted over recorded. `measure`: numbers of blocks to time now, on a
     machine with a GPU.
     """
-    points = [point.columns["blocks"] for point in sweep(name).points(1)]
-    every = np.arange(min(points), max(points) + 1)
+    chosen = sweep(name)
+    counts = [point.columns["blocks"] for point in chosen.points(1)]
+    every = np.arange(min(counts), max(counts) + 1)
     series = [Series("modelled", every, [predicted(name, int(n)) for n in every], where=DEFAULT)]
     table = recording(name)
     if table is None:
@@ -48,22 +47,11 @@ def step_chart(name: str, title: str, measure: Collection[int] = ()) -> Figure:
     else:
         ratio = np.array([predicted(name, int(n)) for n in table["blocks"]]) / table.ms
         title += f" (predicted / recorded: {ratio.min():.2f} to {ratio.max():.2f})"
-        low, high = table["low_ms"], table["high_ms"]
-        series.append(Series("recorded", table["blocks"], table.ms, where=DEFAULT, low=low, high=high))
+        series.append(points_series("recorded", table, "blocks", where=DEFAULT))
     if measure and backend.on_gpu():
-        series.append(_measured(name, "blocks", measure))
+        now = time_points(p for p in chosen.points(chosen.size) if p.columns["blocks"] in measure)
+        series.append(points_series("measured", as_columns(now), "blocks"))
     return draw_sweep(*series, xlabel="blocks", ylabel="time (ms)", title=title)
-
-
-def _measured(name: str, column: str, values: Collection[int]) -> Series:
-    """Launches with these values, timed on this machine's GPU."""
-    from ..backend import cp
-
-    flush = flusher(cp, device().l2.size_bytes)
-    points = [p for p in sweep(name).points(sweep(name).size) if p.columns[column] in values]
-    rows = [time_point(cp, point, flush, MEASURED_RUNS) for point in points]
-    x, y, low, high = ([row[key] for row in rows] for key in (column, "median_ms", "low_ms", "high_ms"))
-    return Series("measured", x, y, where=device().name, low=low, high=high)
 
 
 def step_words(name: str, first: int, second: int) -> str:
@@ -72,7 +60,7 @@ def step_words(name: str, first: int, second: int) -> str:
     lines = [f"modelled: from {first:,} to {second:,} blocks, {said:+.1%}"]
     table = recording(name)
     if table is None:
-        return "\n".join([*lines, NOT_RECORDED.format(name)])
+        return "\n".join([*lines, not_recorded(name)])
     a, b = (table.where(blocks=count) for count in (first, second))
     spread = max((t["high_ms"][0] - t["low_ms"][0]) / t.ms[0] for t in (a, b))
     lines.append(
@@ -133,9 +121,9 @@ def many_table() -> Table:
         if table is not None:
             here, whole = table.where(blocks=count), table.where(blocks=base).ms[0]
             row += [f"{here[name][0] / whole - 1:+.1%}" for name in ("median_ms", "low_ms", "high_ms")]
-        rows.append([Cell(value) for value in row])
-    caption = NOT_RECORDED.format("waves_many") if table is None else table.caption
-    return Table(header, rows, set(), f"change against {base:,} blocks; predicted (modelled); {caption}")
+        rows.append(row)
+    told = f"change against {base:,} blocks; predicted (modelled); {caption(table, 'waves_many')}"
+    return Table(header, rows, set(), told)
 
 
 def cures_chart() -> Figure:
@@ -147,8 +135,7 @@ def cures_chart() -> Figure:
         series.append(Series("modelled", every, line, label=name, where=DEFAULT))
         if table is not None:
             rows = table.where(variant=name)
-            low, high = rows["low_ms"], rows["high_ms"]
-            series.append(Series("recorded", rows["tiles"], rows.ms, name, DEFAULT, low, high))
+            series.append(points_series("recorded", rows, "tiles", name, DEFAULT))
     title = "The same tiles, shared out in four ways" + (" (not recorded yet)" if table is None else "")
     figure = draw_sweep(*series, xlabel="tiles", ylabel="time (ms)", title=title)
     figure.axes[0].set_ylim(top=1.3 * figure.axes[0].get_ylim()[1])  # room for the legend
@@ -158,7 +145,7 @@ def cures_chart() -> Figure:
 
 def cures_table() -> Table:
     """Time of each way at 132, 133 and 264 tiles: predicted, and recorded if it was."""
-    table, counts = recording("waves_cures"), (132, 133, 160, 264)
+    table, counts = recording("waves_cures"), (w.SMS, w.SMS + 1, 160, 2 * w.SMS)
     header = ["way", *(f"{n}, modelled" for n in counts)]
     header += [] if table is None else [f"{n}, recorded" for n in counts]
     rows = []
@@ -166,9 +153,9 @@ def cures_table() -> Table:
         row = [name, *(f"{predicted_cure_ms(name, n, w.RECORDED_UNITS, w.PARTS):.3f}" for n in counts)]
         if table is not None:
             row += [f"{table.where(variant=name, tiles=n).ms[0]:.3f}" for n in counts]
-        rows.append([Cell(value) for value in row])
-    caption = NOT_RECORDED.format("waves_cures") if table is None else table.caption
-    return Table(header, rows, {0}, f"milliseconds for so many tiles; {caption}")
+        rows.append(row)
+    told = f"milliseconds for so many tiles; {caption(table, 'waves_cures')}"
+    return Table(header, rows, {0}, told)
 
 
 def gemm_chart() -> Figure | None:
@@ -234,7 +221,7 @@ def plateau_words(small: int = 1792, large: int = 2048) -> str:
     said = f"from {small} to {large}: {(large / small) ** 3:.2f} times the work"
     table = gemm()
     if table is None:
-        return f"{said}; {NOT_RECORDED.format('waves_gemm')}"
+        return f"{said}; {not_recorded('waves_gemm')}"
     before, after = (table.where(variant="packed", size=size).ms[0] for size in (small, large))
     return f"{said}, recorded: {after / before:.2f} times the time"
 

@@ -1,19 +1,19 @@
 """Chapter 07, wave quantization: its tables, the function behind its slider, and what it says of times."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from .. import backend
-from ..evidence import recording
-from ..gpus import DEFAULT, Gpu, device, names
+from ..agreement import count_point
+from ..evidence import caption, every_gpu, not_recorded, recording, verdict
+from ..gpus import DEFAULT, Gpu
 from ..gpus import gpu as find_gpu
 from ..model import modelled_time, scaled
-from ..profile import profile
 from ..recorded import Table as Recorded
-from ..report import Cell, Table
+from ..report import Table
 from . import wave_sweeps
 from .wave_picture import gantt
 from .waves import efficiency, equal_shares, finish, fixed_order, hardware_order, split, tiles, waves
@@ -27,7 +27,6 @@ COUNTED = {  # rows of the counted table: label -> metric
     "global store requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
     "atomic requests": "course__atomics_global.sum",
 }
-NOT_RECORDED = "not recorded yet: run `python -m course_lib.record {}` on an H200"
 
 
 def wave_words(blocks: int, sms: int, per_sm: int = 1) -> str:
@@ -52,8 +51,7 @@ def wave_table(
             share = f"{efficiency(count, sms):.0%}"
             words = wave_words(count, sms)
             rows.append([size, count, name, sms, len(waves(count, sms)), words, share])
-    cells = [[Cell(value) for value in row] for row in rows]
-    return Table(header, cells, {2, 5}, f"modelled: tiles of {tile}, one block an SM")
+    return Table(header, rows, {2, 5}, f"modelled: tiles of {tile}, one block an SM")
 
 
 def choice_table(size: int, sms: int) -> Table:
@@ -69,8 +67,7 @@ def choice_table(size: int, sms: int) -> Table:
         loads = f"1/{1 / (1 / tile[0] + 1 / tile[1]):.0f}"
         words = wave_words(count, sms)
         rows.append([name, count, len(waves(count, sms)), words, f"{time:.4g}", f"{best:.3f}", loads])
-    cells = [[Cell(value) for value in row] for row in rows]
-    return Table(header, cells, {0, 3}, f"modelled: {size} x {size} on {sms} SMs, time in tiles of 256 x 128")
+    return Table(header, rows, {0, 3}, f"modelled: {size} x {size} on {sms} SMs, time in tiles of 256 x 128")
 
 
 # -- the slider and the pictures of the cures ----------------------------------------
@@ -105,11 +102,9 @@ def show_cures(count: int, sms: int, title: str = "") -> Figure:
 @cache
 def _one_tile(kind: str) -> dict[str, float]:
     """Counts of one block of `wave_sweeps.filling` or `wave_sweeps.waiting`, with 2 units."""
-    from .. import standin
-
     point = {"filling": wave_sweeps.filling, "waiting": wave_sweeps.waiting}[kind](2)[0]
-    arguments = wave_sweeps.arguments(1, point.block[0], 2)(standin)
-    return dict(profile(point.kernel.compile(standin), (1,), point.block, arguments))
+    alone = replace(point, grid=(1,), arguments=wave_sweeps.arguments(1, point.block[0], 2), shared=0)
+    return dict(count_point(alone))
 
 
 def modelled_tiles(blocks: int, gpu: str | Gpu = DEFAULT, kind: str = "filling") -> float:
@@ -120,19 +115,16 @@ def modelled_tiles(blocks: int, gpu: str | Gpu = DEFAULT, kind: str = "filling")
 
 def one_more_by_gpu(fewer: int = 132, more: int = 133) -> Table:
     """For every GPU of the table and this machine's: does the time move from `fewer` to `more` tiles?"""
-    rows = [_one_more(find_gpu(name), name, fewer, more) for name in names()]
-    if backend.on_gpu():
-        rows.append(_one_more(device(), f"{device().name}, this machine", fewer, more))
+    rows = [_one_more(gpu, label, fewer, more) for gpu, label in every_gpu()]
     header = ["GPU", "SMs", f"{fewer}", f"{more}", f"{fewer}, ms", f"{more}, ms", "should the time move?"]
     return Table(header, rows, {0, 2, 3, 6}, "modelled: a block a tile, one block an SM")
 
 
-def _one_more(gpu: Gpu, label: str, fewer: int, more: int) -> list[Cell]:
+def _one_more(gpu: Gpu, label: str, fewer: int, more: int) -> list[object]:
     times = [modelled_tiles(count, gpu) for count in (fewer, more)]
-    gain = times[1] / times[0]
-    verdict = f"yes, {gain:.2f} times as long" if gain > 1.05 else "no"
+    longer = verdict(times[1] / times[0], "{:.2f} times as long")
     words = [wave_words(count, gpu.sms) for count in (fewer, more)]
-    return [Cell(v) for v in (label, gpu.sms, *words, *(f"{time:.3f}" for time in times), verdict)]
+    return [label, gpu.sms, *words, *(f"{time:.3f}" for time in times), longer]
 
 
 # -- matrix products of cuBLAS ----------------------------------------------------------
@@ -172,9 +164,9 @@ def gemm_table(sizes: Sequence[int] = wave_sweeps.ODD_SIZES) -> Table:
         row = [size, alignment(size), count, len(waves(count, wave_sweeps.SMS))]
         if found is not None:
             row += [_rate_text(size, "packed"), _rate_text(size, "padded")]
-        rows.append([Cell(value) for value in row])
-    caption = f"rates {found.caption}" if found is not None else NOT_RECORDED.format("waves_gemm")
-    return Table(header, rows, set(), f"tiles and waves modelled; {caption}")
+        rows.append(row)
+    rates = "rates " * (found is not None) + caption(found, "waves_gemm")
+    return Table(header, rows, set(), f"tiles and waves modelled; {rates}")
 
 
 def _rate_text(size: int, variant: str) -> str:
@@ -198,7 +190,7 @@ def two_effects() -> str:
     ]
     rates = {size: rate(size) for size in (1792, 1793, 1794, 1800)}
     if None in rates.values():
-        return "\n".join([*lines, NOT_RECORDED.format("waves_gemm")])
+        return "\n".join([*lines, not_recorded("waves_gemm")])
     said = ", ".join(f"{size} -> {value:.0f}" for size, value in rates.items())
     lines.append(f"recorded, H200, TFLOP/s: {said}")
     lines.append(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..gpus import Gpu
+from ..gpus import Gpu, measured_of
 from ..gpus import gpu as find_gpu
 from . import wave_kernels as k
 
@@ -143,5 +143,4 @@ def predicted_cure_ms(variant: str, count: int, units: int, parts: int, gpu: str
 
 def launch_ms(gpu: Gpu) -> float:
     """What a launch takes, as measured on an H200."""
-    measured = gpu.measured or find_gpu("H200").measured
-    return 1e-3 * (measured.launch_us or 0) if measured else 0.0
+    return 1e-3 * (measured_of(gpu).launch_us or 0)
