@@ -176,7 +176,10 @@ def test_slider_at_start_first_and_last(capsys):
         assert figure.axes
         assert "modelled" in text or "does not fit" in text
     assert "1 fit on an SM" in views.show_pipeline(4, 32, 2)[1]
-    assert "more than a block may have. It does not fit." in views.show_pipeline(8, 32, 1)[1]
+    figure, text = views.show_pipeline(8, 32, 1)
+    assert "more than a block may have. It does not fit." in text
+    assert "does not fit" in figure.axes[0].get_title(loc="left")
+    assert len(figure.axes[0].collections) == 1, "buffers and no tiles"
 
 
 def test_pictures_have_a_row_for_each_buffer():

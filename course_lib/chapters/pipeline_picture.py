@@ -20,7 +20,7 @@ def timeline(plans: Mapping[str, Plan], until: float, title: str, *, mark: bool 
     """Draw one panel a plan: a row for each buffer, clocks of the SM to the right, up to `until`.
 
     Light and hatched: a tile is in flight into the buffer; dark: its use, with the tile's number. A line
-    through all rows is a `__syncthreads()` (unless not `mark`).
+    through all rows is a `__syncthreads()` (unless not `mark`). A plan without spans is empty rows.
     """
     heights = [ROW * scheme.buffers for scheme, _ in plans.values()]
     whole = 0.95 + sum(heights) + 0.42 * len(plans)
@@ -40,13 +40,23 @@ def timeline(plans: Mapping[str, Plan], until: float, title: str, *, mark: bool 
 
 
 def _draw(axes: Axes, scheme: Scheme, spans: Sequence[Span], until: float, mark: bool) -> None:
-    """The tiles of block 0."""
+    """The buffers, and the tiles of block 0 in them."""
+    boxes(axes, 0, np.arange(scheme.buffers), until, 1, facecolors=FAINT, edgecolors=PAPER, linewidths=1.5)
     mine = [span for span in spans if span.block == 0 and span.asked < until]
+    if mine:
+        _draw_tiles(axes, scheme, mine, until, mark)
+    axes.set_xlim(0, until)
+    axes.set_ylim(scheme.buffers, 0)
+    axes.set_yticks(np.arange(scheme.buffers) + 0.5, [f"buffer {n}" for n in range(scheme.buffers)])
+    axes.tick_params(axis="y", length=0)
+
+
+def _draw_tiles(axes: Axes, scheme: Scheme, mine: Sequence[Span], until: float, mark: bool) -> None:
+    """What is in flight and what is used, and the barriers between."""
     row = np.array([span.tile % scheme.buffers for span in mine])
     asked, arrived, start, end = (
         np.array([getattr(span, name) for span in mine]) for name in ("asked", "arrived", "start", "end")
     )
-    boxes(axes, 0, np.arange(scheme.buffers), until, 1, facecolors=FAINT, edgecolors=PAPER, linewidths=1.5)
     coming = {"facecolors": SKY, "hatch": "///", "edgecolors": PAPER, "linewidths": 1.5}
     boxes(axes, asked, row, arrived - asked, 1, **coming)
     boxes(axes, start, row, end - start, 1, facecolors=BLUE, edgecolors=PAPER, linewidths=1.5)
@@ -59,10 +69,6 @@ def _draw(axes: Axes, scheme: Scheme, spans: Sequence[Span], until: float, mark:
         axes.vlines(start, 0, scheme.buffers, color=ORANGE, linewidth=1.8)
         if scheme.at_end:
             axes.vlines(end, 0, scheme.buffers, color=ORANGE, linewidth=1.8)
-    axes.set_xlim(0, until)
-    axes.set_ylim(scheme.buffers, 0)
-    axes.set_yticks(np.arange(scheme.buffers) + 0.5, [f"buffer {n}" for n in range(scheme.buffers)])
-    axes.tick_params(axis="y", length=0)
 
 
 def _legend(figure: Figure, mark: bool) -> None:

@@ -81,9 +81,11 @@ def asked_after(sass: str) -> tuple[int, int]:
 
 def plan(variant: str, stages: int, tile: int, blocks: int = 1) -> tuple[str, tuple]:
     """A title and what `timeline` draws, for a variant of the sweeps."""
-    spans = simulate(scheme(variant, stages), costs(variant, stages, tile), blocks)
+    cost = costs(variant, stages, tile)
+    spans = simulate(scheme(variant, stages), cost, blocks)
     each = period(spans) * blocks
     said = f"{each:,.0f} clocks a tile" + (f" of each of {blocks} blocks" if blocks > 1 else "")
+    said += f" (latency {cost.latency:,.0f}, use {cost.use:,.0f})"
     return said, (scheme(variant, stages), spans)
 
 
@@ -119,12 +121,13 @@ def show_pipeline(stages: int = 2, tile_kb: int = 4, blocks: int = 1) -> tuple[F
     variant = "stages" if stages > 1 else "one buffer"
     said = f"{stages} x {tile_kb} KB = {shared:,} bytes of shared memory a block"
     fit = min(blocks, found.blocks)
-    _, drawn = plan(variant, stages, tile, max(fit, 1))
-    where = "alone on its SM" if fit < 2 else f"with {fit - 1} more on its SM"
     title = f"{stages} stage{'s' * (stages > 1)} of {tile_kb} KB, modelled"
-    figure = timeline({f"one block, {where}": drawn}, WINDOW, title)
     if not fit:
-        return figure, f"{said}: more than a block may have. It does not fit."
+        empty = {f"does not fit: {shared:,} bytes are more than a block may have": (scheme(variant, stages), ())}
+        return timeline(empty, WINDOW, title), f"{said}: more than a block may have. It does not fit."
+    _, drawn = plan(variant, stages, tile, fit)
+    where = "alone on its SM" if fit < 2 else f"with {fit - 1} more on its SM"
+    figure = timeline({f"one block, {where}": drawn}, WINDOW, title)
     ms = predicted_ms(variant, stages, tile, fit)
     flying = bytes_in_flight(scheme(variant, stages), tile, fit)
     share = f"{flying / little_bytes():.0%} of what its share of DRAM needs"
