@@ -8,7 +8,7 @@ import ast
 import inspect
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +17,8 @@ import numpy as np
 from . import standin
 from .emulator.errors import ArgumentWarning, EmulatorError, HazardWarning
 from .exercises import Exercise, Verdict, compare, judged, keeps_promises, verdict_of
-from .standin.ledger import Operation, operations, stream_hazards
+from .standin.ledger import counted_calls, operations, stream_hazards
 
-COPIES = ("copy in", "copy out")
 ORDER = "Let the stream wait for an event that the other has recorded, or give both to one stream."
 
 
@@ -92,20 +91,6 @@ class HostExercise(Exercise):
         if wrong is not None or not program.promised:
             return wrong
         return keeps_promises(self, counted_calls(done) | dict(case), case, report)
-
-
-def counted_calls(done: Sequence[Operation]) -> dict[str, int]:
-    """How often the host called what: the kinds of `Operation`, and a few sums over them."""
-    copies = [one for one in done if one.kind in COPIES]
-    kinds = ("kernel", "graph", "capture", "copy in", "copy out", "record", "wait", "synchronise")
-    return {kind: sum(one.kind == kind for one in done) for kind in kinds} | {
-        "nodes": sum(len(one.nodes) for one in done if one.kind == "graph"),
-        "bytes in": sum(one.bytes for one in copies if one.kind == "copy in"),
-        "bytes out": sum(one.bytes for one in copies if one.kind == "copy out"),
-        "blocking": sum(one.blocking for one in copies),
-        "streams used": len({one.stream for one in done if one.kind in ("kernel", "graph", *COPIES)}),
-        "array function": sum(one.kind == "array function" for one in done),
-    }
 
 
 def _defined(source: str, entry: str) -> Callable:

@@ -5,7 +5,7 @@ with operations() as done:
 [one.kind for one in done]      # "kernel", "copy in", "synchronise", ...
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -30,6 +30,7 @@ class Operation:
     nodes: tuple["Operation", ...] = ()
 
 
+COPIES = ("copy in", "copy out")
 _kept: list[list[Operation]] = []
 _found: list[list[str]] = []
 
@@ -58,6 +59,20 @@ def stream_hazards() -> Iterator[list[str]]:
     """A list that fills with what the streams of the `with` block leave without order."""
     with _keeping(_found) as mine:
         yield mine
+
+
+def counted_calls(done: Sequence[Operation]) -> dict[str, int]:
+    """How often the host called what: the kinds of `Operation`, and a few sums over them."""
+    copies = [one for one in done if one.kind in COPIES]
+    kinds = ("kernel", "graph", "capture", "copy in", "copy out", "record", "wait", "synchronise")
+    return {kind: sum(one.kind == kind for one in done) for kind in kinds} | {
+        "nodes": sum(len(one.nodes) for one in done if one.kind == "graph"),
+        "bytes in": sum(one.bytes for one in copies if one.kind == "copy in"),
+        "bytes out": sum(one.bytes for one in copies if one.kind == "copy out"),
+        "blocking": sum(one.blocking for one in copies),
+        "streams used": len({one.stream for one in done if one.kind in ("kernel", "graph", *COPIES)}),
+        "array function": sum(one.kind == "array function" for one in done),
+    }
 
 
 @contextmanager
