@@ -1,4 +1,4 @@
-"""What stored outputs say was recorded stands in `data/recorded` now: an output of an earlier record is stale.
+"""What stored outputs say was recorded stands in `data/recorded`: an output of an earlier record is stale.
 
 A failure here is mended by executing the notebook again.
 """
@@ -21,13 +21,13 @@ CAPTION = re.compile(r"recorded on [^;\n\"<]*?\d{4}-\d\d-\d\d[^;\n\"<]*")
 TABLES = dict(
     zip(
         (f"{number:02}" for number in range(14)),
-        "start coalescing tiling bank divergence fusion occupancy waves flash register_tiling pipeline launch "
-        "precision reading".split(),
+        "start coalescing tiling bank divergence fusion occupancy waves flash register_tiling pipeline "
+        "launch precision reading".split(),
         strict=True,
     )
 )
 SHARED = "rate"
-FORMATS = (".3g", ".4g", ".5g", ",.1f", ",.2f")
+FORMATS = (".3g", ".4g", ".5g", ".3f", ",.1f", ",.2f")
 BOOKS = notebooks()
 NAMED = [f"{path.parent.name}/{path.stem}" for path in BOOKS]
 
