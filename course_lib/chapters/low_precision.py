@@ -110,6 +110,9 @@ def _launch_mx_groups(groups: int) -> Launch:
     x = (rng.standard_normal((groups, 32)) * size[:, None]).astype(np.float32)
     x[0] = 0
     x[1, 5] = np.copysign(np.abs(x[1]).max() * 1.97, x[1, 5])  # between 448 and 512 once it is scaled
+    x[2, 7] = -0.0
+    x[3:4] = 1e-37 * rng.uniform(0.2, 1, 32)  # the byte would be negative; none is subnormal: they become 0
+    x[4:5, 9] = np.nextafter(np.float32(2.0**30), np.float32(0))  # its logarithm, rounded, is 30
     out = np.full(33 * groups, 0xAA, np.uint8)
     args = (out, x.ravel(), np.int32(groups))
     return Launch((-(-groups // 4),), (128,), args, output=out, inputs=(x,))

@@ -104,6 +104,7 @@ extern "C" __global__ void widen_loads(float* y, const float* x, int n) {
 
 def _launch_variance(n: int) -> Launch:
     x = np.random.default_rng(14).standard_normal((48, n)).astype(np.float32)
+    x += np.float32(200)  # the mean of squares less the square of the mean would lose its digits
     y = np.full(n, np.nan, np.float32)
     return Launch((-(-n // 128),), (128,), (y, x, np.int32(n)), output=y, inputs=(x,))
 
@@ -171,6 +172,7 @@ remove_spill(float* y, const float* x, int n) {
 def _launch_choose(n: int) -> Launch:
     generator = np.random.default_rng(15)
     a, b, x = (generator.standard_normal(n).astype(np.float32) for _ in "abx")
+    x[:3] = 0.0, -0.0, np.nan  # none of them is > 0
     y = np.full(n, np.nan, np.float32)
     return Launch((-(-n // 128),), (128,), (y, a, b, x, np.int32(n)), output=y, inputs=(a, b, x))
 
