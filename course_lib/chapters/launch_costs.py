@@ -6,7 +6,6 @@ import numpy as np
 
 from ..gpus import DEFAULT
 from ..recorded import Table, recorded
-from ..report import Cell
 from ..report import Table as ShownTable
 from .launch_timeline import Costs
 
@@ -21,7 +20,8 @@ MEANING = {
     "gap": "GPU: between kernels that were launched",
     "node": "GPU: between kernels of a graph",
 }
-LONG = 5000  # rounds from which the GPU, not the host, sets the pace of launches
+MANY, MOST_CHUNKS = 1000, 256  # launches, and chunks, whose pace the host sets
+QUEUED = 500  # launches that a queue holds, so that the GPU alone sets their pace
 
 
 @cache
@@ -38,7 +38,7 @@ def costs(gpu: str = DEFAULT) -> Costs:
         wait=_us(cost, way="wait for an event"),
         synchronise=_us(cost, way="synchronise, idle"),
         start=_us(cost, way="launches", launches=1) - _us(cost, way="launches, ordered", launches=1),
-        gap=node + _launched_over_node(size),
+        gap=node + _launched_over_node(cost),
         node=node,
         pinned=tuple(_slope(copy, way) for way in ("to the GPU", "to the host")),
         pageable=tuple(_rate(copy, way) for way in ("to the GPU", "to the host")),
@@ -48,10 +48,10 @@ def costs(gpu: str = DEFAULT) -> Costs:
 def launch_us(gpu: str = DEFAULT) -> dict[str, float]:
     """Microseconds of the host for one of many launches, by kernel: a sweep each where it sets the pace."""
     cost, size, rod = (recorded(gpu, name) for name in ("launch_cost", "launch_size", "launch_rod"))
-    steps = rod.where(way="launches", steps=1000)
+    steps = rod.where(way="launches", steps=MANY)
     return {
-        "empty": _us(cost, way="launches", launches=1000),
-        "step": 1e3 * float(steps.ms[0]) / 1000,
+        "empty": _us(cost, way="launches", launches=MANY),
+        "step": 1e3 * float(steps.ms[0]) / MANY,
         "busy": _us(size, way="launches", rounds=0),
     }
 
@@ -61,11 +61,17 @@ def chunk_us(gpu: str = DEFAULT) -> dict[str, float]:
 
     In that pipeline the host sets the pace: it takes four times as long as one of 64 chunks.
     """
-    pipeline = recorded(gpu, "launch_streams").where(memory="pinned", chunks=256)
+    pipeline = recorded(gpu, "launch_streams").where(memory="pinned", chunks=MOST_CHUNKS)
     return {
         "one stream": _us(recorded(gpu, "launch_cost"), way="chunks, ordered"),
-        "a pipeline": 1e3 * float(pipeline.ms[0]) / 256,
+        "a pipeline": 1e3 * float(pipeline.ms[0]) / MOST_CHUNKS,
     }
+
+
+@cache
+def kernel_ms(gpu: str = DEFAULT) -> float:
+    """Milliseconds of the kernel in the recorded pipelines, alone and on all numbers."""
+    return float(recorded(gpu, "launch_streams").where(memory="kernel alone").ms[0])
 
 
 def host_words(gpu: str = DEFAULT) -> str:
@@ -78,10 +84,10 @@ def host_words(gpu: str = DEFAULT) -> str:
 def recorded_costs(gpu: str = DEFAULT) -> ShownTable:
     """The costs as a table, in microseconds and GB/s."""
     found = costs(gpu)
-    rows = [[Cell(text), Cell(f"{getattr(found, name):.2f} µs")] for name, text in MEANING.items()]
+    rows = [[text, f"{getattr(found, name):.2f} µs"] for name, text in MEANING.items()]
     for name in ("pinned", "pageable"):
         for way, rate in zip(("to the GPU", "to the host"), getattr(found, name), strict=True):
-            rows.append([Cell(f"copy {way}, {name} memory"), Cell(f"{rate:.1f} GB/s")])
+            rows.append([f"copy {way}, {name} memory", f"{rate:.1f} GB/s"])
     return ShownTable(["what", "cost"], rows, {0}, recorded(gpu, "launch_cost").caption)
 
 
@@ -91,12 +97,14 @@ def _us(table: Table, **columns: object) -> float:
     return 1e3 * float(row.ms[0]) / int(row["launches"][0])
 
 
-def _launched_over_node(size: Table) -> float:
-    """How much longer launched kernels take than those of a graph, where the GPU sets the pace."""
-    both = [size.where(way=way) for way in ("launches", "graph")]
-    late = (both[0]["rounds"] >= LONG) & (both[0]["rounds"] <= 20 * LONG)
-    launched, nodes = (1e3 * table.ms[late] / table["launches"][late] for table in both)
-    return float(np.median(launched - nodes))
+def _launched_over_node(cost: Table) -> float:
+    """How much longer the GPU takes from kernel to kernel if they were launched and not of a graph.
+
+    Of empty kernels, a queue of them that was filled beforehand.
+    """
+    ways = ("launches, on the GPU", "graph, on the GPU")
+    launched, nodes = (_us(cost, way=way, launches=QUEUED) for way in ways)
+    return launched - nodes
 
 
 def _slope(copy: Table, way: str) -> float:

@@ -60,7 +60,7 @@ def plan_words(image: np.ndarray, blocks: int) -> str:
     return "modelled\n" + "\n".join(lines)
 
 
-def both_ways(cp: Any, shares: Any, queue: Any, across: int, most: int) -> dict[str, Any]:
+def shared_and_queued(cp: Any, shares: Any, queue: Any, across: int, most: int) -> dict[str, Any]:
     """The image by 8 blocks with equal shares, and by 8 that draw from a queue."""
     images = {name: cp.zeros((SIDE * across,) * 2, cp.int32) for name in ("shares", "queue")}
     sizes = np.int32(across * across), np.int32(across), np.int32(most)

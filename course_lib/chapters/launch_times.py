@@ -5,18 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..evidence import recording
+from ..evidence import measured, not_recorded, recording
 from ..gpus import DEFAULT, gpu
 from ..pictures.charts import Series
 from ..pictures.charts import sweep as draw_sweep
 from ..recorded import Table
-from ..report import Cell
 from ..report import Table as ShownTable
-from .launch_costs import launch_us
+from .launch_agreement import FITTED_PIPELINE, rod_step_us, work_us
+from .launch_costs import MANY, MOST_CHUNKS, kernel_ms, launch_us
 from .launch_views import chunks_schedule, kernels_schedule, lost
-from .start_views import measured
 
-MISSING = "{} not recorded yet on the " + DEFAULT + "."
 US = 1e3  # microseconds in a millisecond
 
 
@@ -33,12 +31,9 @@ def cost_table() -> ShownTable | str:
     """Microseconds a launch and a graph node, by their number, in one run."""
     table = recording("launch_cost")
     if table is None:
-        return MISSING.format("Launches and graphs")
+        return not_recorded("launch_cost")
     launches, nodes = _each(table, "launches"), _each(table, "graph")
-    rows = [
-        [Cell(f"{n:,}"), Cell(f"{us:.2f}"), Cell(f"{nodes[n]:.2f}"), Cell(f"{us / nodes[n]:.1f}")]
-        for n, us in launches.items()
-    ]
+    rows = [[f"{n:,}", f"{us:.2f}", f"{nodes[n]:.2f}", f"{us / nodes[n]:.1f}"] for n, us in launches.items()]
     header = ["kernels", "launched, µs each", "in a graph, µs each", "ratio"]
     return ShownTable(header, rows, set(), table.caption)
 
@@ -47,7 +42,7 @@ def cost_words(count: int = 1000) -> str:
     """The costs of many launches and of a large graph, their ratio, and who sets the pace."""
     table = recording("launch_cost")
     if table is None:
-        return MISSING.format("Launches and graphs")
+        return not_recorded("launch_cost")
     launch, node = (_each(table, way)[count] for way in ("launches", "graph"))
     alone = _each(table, "launches, on the GPU")[500]
     lines = [
@@ -58,7 +53,10 @@ def cost_words(count: int = 1000) -> str:
     ]
     made = _each(table, "graph, made").get(count)
     if made:
-        lines.append(f"recorded: to capture and build the graph, {made:.2f} µs a node")
+        lines.append(
+            f"recorded: to capture and build the graph, {made:.2f} µs a node: "
+            f"{made / launch:.2f} times as long as to launch all of them once"
+        )
     rows = measured("launch_cost", launches=count)
     now = {row["way"]: US * row["median_ms"] / count for row in rows}
     if now:
@@ -76,13 +74,6 @@ def _earlier_words() -> str:
 
 
 # -- how much work makes up for it -----------------------------------------------------
-
-
-def work_us(table: Table) -> np.ndarray:
-    """How long the kernels of `launch_size` work, without what a graph node costs: microseconds."""
-    graph = table.where(way="graph")
-    each = US * graph.ms / graph["launches"]
-    return each - each[graph["rounds"] == 0]
 
 
 def lost_chart() -> Figure:
@@ -113,12 +104,12 @@ def rod_table() -> ShownTable | str:
     """Microseconds of so many steps, in three ways, and how many times as fast the last one is."""
     table = recording("launch_rod")
     if table is None:
-        return MISSING.format("The rod")
+        return not_recorded("launch_rod")
     rows = []
     for steps in np.unique(table["steps"]):
         times = [US * float(table.where(way=way, steps=steps).ms[0]) for way in ROD_WAYS]
         ratios = [f"{times[0] / other:.1f}" for other in times[1:]]
-        rows.append([Cell(text) for text in (f"{steps:,}", *(f"{us:,.0f}" for us in times), *ratios)])
+        rows.append([f"{steps:,}", *(f"{us:,.0f}" for us in times), *ratios])
     header = [
         "steps",
         *(f"{way}, µs" for way in ROD_WAYS),
@@ -137,22 +128,24 @@ def rod_factor(steps: int = 100) -> float | None:
     return launches / one
 
 
-def rod_against_model(steps: int = 20, step_us: float = 0.1) -> str:
-    """The timeline of so many launches of a step beside what was recorded; `step_us`: its work."""
+def rod_against_model(steps: int = 20) -> str:
+    """The timelines of so many steps beside what was recorded, and measured on a GPU."""
     table = recording("launch_rod")
-    model = ", ".join(f"{way} {kernels_schedule(way, steps, step_us).end:.0f} µs" for way in ROD_WAYS)
-    text = f"{steps} steps of the rod, modelled: {model}"
     if table is None:
-        return text
-    was = (f"{way} {US * float(table.where(way=way, steps=steps).ms[0]):.0f} µs" for way in ROD_WAYS)
-    return f"{text}\n{steps} steps of the rod, recorded: {', '.join(was)}"
-
-
-def rod_words(steps: int = 100) -> str:
-    """Measured now, on a GPU."""
-    rows = measured("launch_rod", steps=steps)
-    told = ", ".join(f"{row['way']} {US * row['median_ms']:.0f} µs" for row in rows)
-    return f"measured, {steps} steps: {told}" if told else "No GPU here, so nothing is measured."
+        return not_recorded("launch_rod")
+    step, host = rod_step_us(table), launch_us()["step"]
+    told = {
+        f"modelled, host's part fitted to {MANY:,} steps": {
+            way: kernels_schedule(way, steps, step, launch_us=host).end for way in ROD_WAYS
+        },
+        "recorded": {way: US * float(table.where(way=way, steps=steps).ms[0]) for way in ROD_WAYS},
+        "measured": {row["way"]: US * row["median_ms"] for row in measured("launch_rod", steps=steps)},
+    }
+    return "\n".join(
+        f"{steps} steps of the rod, {label}: " + ", ".join(f"{way} {us:.0f} µs" for way, us in found.items())
+        for label, found in told.items()
+        if found
+    )
 
 
 # -- chunks ----------------------------------------------------------------------------
@@ -162,34 +155,33 @@ def chunks_table() -> ShownTable | str:
     """Milliseconds of the pipeline by chunks and streams, recorded and modelled, pinned and pageable."""
     table = recording("launch_streams")
     if table is None:
-        return MISSING.format("Pipelines")
-    kernel = float(table.where(memory="kernel alone").ms[0])
+        return not_recorded("launch_streams")
     rows = []
     for row in table.where(memory="pinned").rows():
         chunks, streams = row["chunks"], row["streams"]
         cells = [str(chunks), str(streams)]
         for memory in ("pinned", "pageable"):
             was = float(table.where(memory=memory, chunks=chunks, streams=streams).ms[0])
-            model = 1e-3 * chunks_schedule(chunks, streams, memory, kernel).end
-            cells += [f"{was:.2f}", f"{model:.2f}", f"{model / was:.2f}"]
-        rows.append([Cell(text) for text in cells])
+            model = 1e-3 * chunks_schedule(chunks, streams, memory).end
+            ratio = "fitted" if (memory, chunks) == FITTED_PIPELINE else f"{model / was:.2f}"
+            cells += [f"{was:.2f}", f"{model:.2f}", ratio]
+        rows.append(cells)
     each = ["{}: recorded ms", "modelled ms", "ratio"]
     header = ["chunks", "streams", *(text.format(m) for m in ("pinned", "pageable") for text in each)]
-    return ShownTable(header, rows, set(), f"kernel alone {kernel:.2f} ms; {table.caption}")
+    return ShownTable(header, rows, set(), f"kernel alone {kernel_ms():.2f} ms; {table.caption}")
 
 
 def chunks_chart() -> Figure:
     """Milliseconds of the pipeline with pinned memory over the number of chunks, 4 streams."""
     counts = [4, 8, 16, 32, 64, 128, 256]
     table = recording("launch_streams")
-    kernel = {} if table is None else {"kernel_ms": float(table.where(memory="kernel alone").ms[0])}
-    times = [1e-3 * chunks_schedule(n, 4, "pinned", **kernel).end for n in counts]
+    times = [1e-3 * chunks_schedule(n, 4, "pinned").end for n in counts]
     series = [Series("modelled", counts, times, "pinned, 4 streams", DEFAULT)]
     if table is not None:
         rows = table.where(memory="pinned", streams=4)
         bars = {"low": rows["low_ms"], "high": rows["high_ms"]}
         series.append(Series("recorded", rows["chunks"], rows.ms, "pinned, 4 streams", DEFAULT, **bars))
-    title = "64 MiB in, a kernel, 64 MiB out"
+    title = f"64 MiB in, a kernel, 64 MiB out (host's part fitted at {MOST_CHUNKS} chunks)"
     return draw_sweep(*series, xlabel="chunks", ylabel="time (ms)", title=title, log="x")
 
 
@@ -197,7 +189,7 @@ def chunks_words() -> str:
     """The fastest pipeline against one chunk, and the same of pageable memory."""
     table = recording("launch_streams")
     if table is None:
-        return MISSING.format("Pipelines")
+        return not_recorded("launch_streams")
     one, best = _first_and_best(table.where(memory="pinned"))
     page, page_best = _first_and_best(table.where(memory="pageable"))
     lines = [
@@ -233,7 +225,7 @@ def queue_table() -> ShownTable | str:
     """Milliseconds of the image by each way of sharing it out, and times as long as the fastest."""
     table = recording("launch_queue")
     if table is None:
-        return MISSING.format("Tiles of unequal work")
+        return not_recorded("launch_queue")
     best = table.ms.min()
     columns = {"tiles of 2048 x 2048 pixels": [], "recorded ms": [], "times the fastest": []}
     now = {row["way"]: row["median_ms"] for row in measured("launch_queue")}
@@ -242,39 +234,5 @@ def queue_table() -> ShownTable | str:
     for way, ms in zip(table["way"], table.ms, strict=True):
         for values, text in zip(columns.values(), (str(way), f"{ms:.3f}", f"{ms / best:.2f}"), strict=False):
             values.append(text)
-    rows = [[Cell(text) for text in row] for row in zip(*columns.values(), strict=True)]
+    rows = list(zip(*columns.values(), strict=True))
     return ShownTable(list(columns), rows, {0}, table.caption)
-
-
-def model_words() -> str:
-    """How far the timeline is off where launches, graphs and pipelines were recorded."""
-    found = []
-    for name, ratios in (("launch_size", size_ratios()), ("launch_streams", stream_ratios())):
-        if ratios:
-            found.append(f"{name}: {min(ratios):.2f} to {max(ratios):.2f}")
-    return "modelled / recorded, " + DEFAULT + ": " + "; ".join(found) if found else MISSING.format("Times")
-
-
-def size_ratios() -> list[float]:
-    """Modelled over recorded time of 200 kernels of every length, launched and as a graph."""
-    table = recording("launch_size")
-    if table is None:
-        return []
-    work, found, host = work_us(table), [], launch_us()["busy"]
-    for way in ("launches", "graph"):
-        for us, row in zip(work, table.where(way=way).rows(), strict=True):
-            made = kernels_schedule(way, row["launches"], max(us, 0), launch_us=host)
-            found.append(1e-3 * made.end / row["median_ms"])
-    return found
-
-
-def stream_ratios(memory: str = "pinned") -> list[float]:
-    """Modelled over recorded time of the pipelines with this memory."""
-    table = recording("launch_streams")
-    if table is None:
-        return []
-    kernel = float(table.where(memory="kernel alone").ms[0])
-    return [
-        1e-3 * chunks_schedule(row["chunks"], row["streams"], memory, kernel).end / row["median_ms"]
-        for row in table.where(memory=memory).rows()
-    ]

@@ -17,15 +17,14 @@ from ..gpus import DEFAULT
 from ..profile import profile
 from ..report import Cell
 from ..report import Table as ShownTable
-from ..standin.ledger import Operation, operations, stream_hazards
+from ..standin.ledger import Operation, counted_calls, operations, stream_hazards
 from ..standin.streams import submit
-from .launch_costs import costs
+from .launch_costs import costs, kernel_ms
 from .launch_picture import gantt, said
 from .launch_runs import captured, own_stream, pinned, pipeline
 from .launch_timeline import SM, Schedule, schedule
 
 CHUNK_BYTES = 4 * (1 << 24)  # the recorded pipeline: 2^24 floats each way
-KERNEL_MS = 1.07  # `iterate`, 500 rounds, on all of them
 ELEMENTS = 1 << 10  # of the stand-in for them
 
 
@@ -95,9 +94,11 @@ def programs_table(programs: dict[str, tuple]) -> ShownTable:
         one = profile(
             _emulated(kernel), grid, block, [getattr(arg, "get", lambda arg=arg: arg)() for arg in args]
         )
-        sectors[name] = count_calls(calls[name])["kernel"] * one["memory_l2_theoretical_sectors_global"]
+        sectors[name] = counted_calls(calls[name])["kernel"] * one["memory_l2_theoretical_sectors_global"]
     table = calls_table(calls)
-    table.rows.append([Cell("sectors, loads and stores"), *(Cell(f"{n:,}") for n in sectors.values())])
+    table.rows.append(
+        [Cell(text) for text in ("sectors, loads and stores", *(f"{n:,}" for n in sectors.values()))]
+    )
     return table
 
 
@@ -188,11 +189,9 @@ def pipeline_calls(chunks: int, streams: int, memory: str) -> tuple[Operation, .
     return tuple(done)
 
 
-def chunks_schedule(
-    chunks: int, streams: int, memory: str, kernel_ms: float = KERNEL_MS, gpu: str = DEFAULT
-) -> Schedule:
+def chunks_schedule(chunks: int, streams: int, memory: str, gpu: str = DEFAULT) -> Schedule:
     """The timeline of the recorded pipeline: 64 MiB in, a kernel, 64 MiB out."""
-    us_per_byte = 1e3 * kernel_ms / (8 * ELEMENTS)  # a kernel gets what it reads and what it writes
+    us_per_byte = 1e3 * kernel_ms(gpu) / (8 * ELEMENTS)  # a kernel gets what it reads and what it writes
     done = pipeline_calls(chunks, streams, memory)
     scale = CHUNK_BYTES / (4 * ELEMENTS)
     return schedule(done, costs(gpu), lambda operation: operation.bytes * us_per_byte, scale)
@@ -249,7 +248,8 @@ KINDS = {
     "nodes": "kernels in those graphs",
     "copy in": "copies to the GPU",
     "copy out": "copies to the host",
-    "bytes": "bytes copied",
+    "bytes in": "bytes copied to the GPU",
+    "bytes out": "bytes copied to the host",
     "blocking": "copies that hold up the host",
     "record": "events recorded",
     "wait": "waits of a stream for an event",
@@ -257,21 +257,11 @@ KINDS = {
 }
 
 
-def count_calls(done: Sequence[Operation]) -> dict[str, int]:
-    """How often the host called what, by the names of `KINDS`; and how many streams it used."""
-    copies = [one for one in done if one.kind in ("copy in", "copy out")]
-    found = {kind: sum(one.kind == kind for one in done) for kind in KINDS}
-    found["nodes"] = sum(len(one.nodes) for one in done if one.kind == "graph")
-    found["bytes"] = sum(one.bytes for one in copies)
-    found["blocking"] = sum(one.blocking for one in copies)
-    return found
-
-
 def calls_table(programs: dict[str, Sequence[Operation]], caption: str = "") -> ShownTable:
     """One column a program, one row for what at least one of them calls: counted."""
-    counted = {name: count_calls(done) for name, done in programs.items()}
+    counted = {name: counted_calls(done) for name, done in programs.items()}
     rows = [
-        [Cell(text), *(Cell(f"{found[kind]:,}") for found in counted.values())]
+        [text, *(f"{found[kind]:,}" for found in counted.values())]
         for kind, text in KINDS.items()
         if any(found[kind] for found in counted.values())
     ]
