@@ -336,7 +336,14 @@ def test_pictures():
     for exercise in (exercises.half_dots, exercises.mx_groups, exercises.tensor_tiles):
         assert exercise.picture().axes
     assert all(runs.ldmatrix_banks(swizzle).axes for swizzle in (False, True))
-    assert views.sums_chart({"fp32": {8: 1e-8, 16: 1e-7}}).axes
+    axes = views.sums_chart(
+        {"fp32": {8: 0.0, 16: 1e-8, 32: 1e-7}, "fp16": {8: 1e-3, 16: 1e-3, 32: 1e-2}}
+    ).axes[0]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "fp32 (no error up to 8 addends)",
+        "fp16",
+    ]
+    assert list(axes.lines[0].get_xdata()) == [16, 32]
 
 
 def test_a_sum_in_fp16_stops_and_one_in_float32_does_not():

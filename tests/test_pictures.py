@@ -114,6 +114,12 @@ def test_bank_caption(addresses, width, caption):
     assert caption in warp_to_banks(addresses, width).texts[0].get_text()
 
 
+def test_a_picture_without_a_slider_leaves_no_room_for_more_wavefronts():
+    heights = [warp_to_banks(LANE * 8, tight=tight).get_figheight() for tight in (True, False)]
+    assert heights[0] < heights[1] - 1
+    assert warp_to_banks(LANE * 128, tight=True).get_figheight() == heights[1]
+
+
 def test_cells_name_their_lanes():
     assert [c.text for c in bank_schedule(LANE * 0)[0]] == ["all"]
     assert [c.text for c in bank_schedule(LANE // 4 * 4)[0]][:2] == ["0-3", "4-7"]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from course_lib import standin
+from course_lib.chapters import reading_kernels as exercises
 from course_lib.chapters import reading_ncu as recorded_ncu
 from course_lib.chapters import reading_picture as picture
 from course_lib.chapters import reading_sources as k
@@ -138,6 +139,15 @@ def test_notes_stand_at_their_lines():
 def test_machine_instructions(text, opcode, width):
     assert picture.opcode(text) == opcode
     assert picture.width(text) == width
+
+
+def test_a_long_program_is_folded_into_rows():
+    """The kernel of exercise 2 has some 390 instructions."""
+    axes = exercises.remove_spill.picture().axes[0]
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    assert names == ["an array of 48", "from 100", "from 200", "from 300"]
+    assert axes.get_xlim()[1] == picture.FOLD + 0.5
+    assert len(exercises.drop_branch.picture().axes[0].get_yticks()) == 1
 
 
 def test_loads_before_the_first_store():

@@ -10,7 +10,7 @@ from ..gpus import DEFAULT, Gpu
 from ..gpus import gpu as find_gpu
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
-from ..report import Cell, Table
+from ..report import Table
 from .low_precision_formats import FORMATS, Format, loss, product_error, rounded
 from .low_precision_picture import largest_text, ridges
 
@@ -39,10 +39,6 @@ MEMORY = {  # of the kernels that only move values
 }
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[object]], caption: str, words: set[int]) -> Table:
-    return Table(list(header), [[Cell(value) for value in row] for row in rows], words, caption)
-
-
 # -- formats and what they lose --------------------------------------------------------------------
 
 
@@ -62,14 +58,14 @@ def format_table() -> Table:
         ]
         for form in FORMATS.values()
     ]
-    return _table(header, rows, "a sign bit each; mxfp8 and mxfp4: without their scale", {0})
+    return Table(header, rows, {0}, "a sign bit each; mxfp8 and mxfp4: without their scale")
 
 
 def losing_table(names: Sequence[str] = ("fp32", "bf16", "fp16", "e5m2", "e4m3")) -> Table:
     """What becomes of 70,000 and of 1e-8, and the first whole number to which 1 adds nothing."""
     header = ["format", "70,000 becomes", "clamped", "1e-8 becomes", "first n with n + 1 = n"]
     rows = [[name, *_lost(name), f"{first_deaf(name):,}"] for name in names]
-    return _table(header, rows, "by ml_dtypes", {0})
+    return Table(header, rows, {0}, "by ml_dtypes")
 
 
 def _lost(name: str) -> list[str]:
@@ -100,23 +96,35 @@ def loss_table(x: np.ndarray, names: Sequence[str], caption: str, clamp: bool = 
                 f"{found.zero:.1%}",
             ]
         )
-    return _table(header, rows, caption, {0})
+    return Table(header, rows, {0}, caption)
 
 
 # -- sums -------------------------------------------------------------------------------------------
 
 
 def sums_chart(errors: Mapping[str, Mapping[int, float]]) -> Figure:
-    """Relative error over the number of addends, a curve for each format of the sum."""
-    series = [Series("counted", list(found), list(found.values()), name) for name, found in errors.items()]
+    """Relative error over the number of addends, a curve for each format of the sum.
+
+    A logarithmic axis has no 0: a curve begins behind the sums that are exact, and its name says how many.
+    """
+    series = []
+    for name, found in errors.items():
+        inexact = [n for n in found if n > max((m for m in found if not found[m]), default=0)]
+        series.append(Series("counted", inexact, [found[n] for n in inexact], name))
     title = "A sum of fp16 values from 0 to 1: the format of the sum"
     figure = draw_sweep(
         *series, xlabel="addends", ylabel="relative error against float64", title=title, log="xy"
     )
     axes = figure.axes[0]
     axes.yaxis.set_major_formatter(lambda value, _: f"$2^{{{round(np.log2(value))}}}$" if value > 0 else "0")
-    axes.legend(list(errors), frameon=False, fontsize=9)
+    axes.legend([_exact_to(name, found) for name, found in errors.items()], frameon=False, fontsize=9)
     return figure
+
+
+def _exact_to(name: str, found: Mapping[int, float]) -> str:
+    """A format, and up to how many addends its sum has no error."""
+    exact = max((n for n in found if not found[n]), default=0)
+    return f"{name} (no error up to {exact:,} addends)" if exact else name
 
 
 def sum_error(cp: Any, kernel: Any, x: np.ndarray) -> float:
@@ -148,7 +156,7 @@ def scale_table(x: np.ndarray) -> Table:
         for name, found in kept.items()
     ]
     header = ["kept as", "bits a value", "error of a row", "become 0"]
-    return _table(header, rows, "against float64; the error of a row is the median over all rows", {0})
+    return Table(header, rows, {0}, "against float64; the error of a row is the median over all rows")
 
 
 def row_error(x: np.ndarray, kept: np.ndarray) -> float:
@@ -192,7 +200,7 @@ def ridge_table(names: Sequence[str] = ("A100", "H200", "B200")) -> Table:
             row += [f"{peak * 1e3 / gpu.memory.dram_gb_per_s:.0f}", f"{n:,}"] if peak else ["-", "-"]
         rows.append(row)
     caption = "modelled: FLOP per byte from which arithmetic is the limit, and rows of a square product"
-    return _table(header, rows, caption, {0})
+    return Table(header, rows, {0}, caption)
 
 
 def show_format(element: str = "fp16", n: int = 4096, gpu: str = DEFAULT) -> tuple[Figure, str]:
@@ -234,7 +242,7 @@ def mma_table(counted: Mapping[str, Mapping[str, float]]) -> Table:
     cells = [
         [label, *(f"{read(name, p):,.0f}" for name, p in counted.items())] for label, read in rows.items()
     ]
-    return _table(header, cells, "", {0})
+    return Table(header, cells, {0}, "")
 
 
 def conflicts(counted: Mapping[str, float]) -> str:
@@ -267,4 +275,4 @@ def sass_table(
         ]
         for opcode in opcodes
     ]
-    return _table(["in the machine code (SASS)", *texts], rows, "", {0})
+    return Table(["in the machine code (SASS)", *texts], rows, {0}, "")

@@ -123,8 +123,9 @@ def show_pipeline(stages: int = 2, tile_kb: int = 4, blocks: int = 1) -> tuple[F
     fit = min(blocks, found.blocks)
     title = f"{stages} stage{'s' * (stages > 1)} of {tile_kb} KB, modelled"
     if not fit:
-        empty = {f"does not fit: {shared:,} bytes are more than a block may have": (scheme(variant, stages), ())}
-        return timeline(empty, WINDOW, title), f"{said}: more than a block may have. It does not fit."
+        verdict = f"does not fit: {shared:,} bytes are more than a block may have"
+        nothing = {verdict: (scheme(variant, stages), ())}
+        return timeline(nothing, WINDOW, title), f"{said}: more than a block may have. It does not fit."
     _, drawn = plan(variant, stages, tile, fit)
     where = "alone on its SM" if fit < 2 else f"with {fit - 1} more on its SM"
     figure = timeline({f"one block, {where}": drawn}, WINDOW, title)

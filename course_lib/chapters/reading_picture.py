@@ -31,7 +31,7 @@ KINDS = {
     "branch or call": BLACK,
     "addresses, tests, constants": FAINT,
 }
-MANY = 120  # instructions in a row from which on boxes are too narrow for edges
+FOLD = 100  # instructions in a row: more would be hair lines
 _HATCHES = {VERMILION: "////", ORANGE: "xxx"}  # not told by colour alone
 _LOAD, _STORE, _SPILL, _FLOAT, _BRANCH, _REST = KINDS
 _OPCODE = re.compile(r"(?:@!?U?P\w+\s+)?([A-Z0-9]+)((?:\.\w+)*)")
@@ -66,8 +66,11 @@ def width(text: str) -> int:
 
 
 def order_picture(kernels: Mapping[str, Any], title: str = "") -> Figure:
-    """A row per kernel: its machine instructions in order; a load or store is as high as it is wide."""
-    listed = {name: [line.text for line in machine_lines(kernel)] for name, kernel in kernels.items()}
+    """A row per kernel: its machine instructions in order; a load or store is as high as it is wide.
+
+    A kernel of more than `FOLD` instructions takes several rows.
+    """
+    listed = _rows({name: [line.text for line in machine_lines(kernel)] for name, kernel in kernels.items()})
     longest = max(len(texts) for texts in listed.values())
     figure = new_figure(9.0, 1.5 + 0.75 * len(listed))
     axes = clean(
@@ -77,10 +80,11 @@ def order_picture(kernels: Mapping[str, Any], title: str = "") -> Figure:
         _draw_row(axes, -row, texts)
     axes.set_xlim(-0.5, max(longest, 24) + 0.5)
     axes.set_ylim(-len(listed) + 0.35, 1.0)
-    axes.set_yticks([0.1 - row for row in range(len(listed))], list(listed), color=BLACK)
+    axes.set_yticks([0.1 - row for row in range(len(listed))], [_label(name) for name in listed], color=BLACK)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel("machine instruction, in the order of the program (counted)", color=INK)
+    more = f", {FOLD} a row" if longest == FOLD else ""
+    axes.set_xlabel(f"machine instruction, in the order of the program (counted){more}", color=INK)
     axes.set_title(title, color=BLACK, fontsize=12, fontweight="bold", pad=24)
     present = {kind(text) for texts in listed.values() for text in texts}
     marks = [
@@ -95,20 +99,31 @@ def order_picture(kernels: Mapping[str, Any], title: str = "") -> Figure:
     return figure
 
 
+def _rows(listed: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The rows of the picture: a kernel's name, and from which instruction on where it is folded."""
+    found = {}
+    for name, texts in listed.items():
+        for first in range(0, len(texts), FOLD):
+            found[f"{name}, from {first}" if first else name] = texts[first : first + FOLD]
+    return found
+
+
+def _label(name: str) -> str:
+    """What stands beside a row: of a kernel that goes on, only from where."""
+    return name.rsplit(", ", 1)[-1] if ", from " in name else name
+
+
 def _draw_row(axes: Any, bottom: float, texts: list[str]) -> None:
-    """One kernel: a box per instruction, 0.2 high for 4 bytes and 0.8 high for 16."""
+    """One row: a box per instruction, 0.2 high for 4 bytes and 0.8 high for 16."""
     kinds = [kind(text) for text in texts]
-    fine = len(texts) > MANY
     heights = np.array([_height(text) for text in texts])
     at = np.arange(len(texts))
     for name, colour in KINDS.items():
         here = np.array([found == name for found in kinds])
         if here.any():
             boxes(
-                axes, at[here], bottom, 1.0 if fine else 0.9, heights[here],
-                facecolors=colour, edgecolors=PAPER if colour == FAINT else INK,
-                linewidths=0 if fine else 0.5,
-                hatch=None if fine else _HATCHES.get(colour),
+                axes, at[here], bottom, 0.9, heights[here], facecolors=colour,
+                edgecolors=PAPER if colour == FAINT else INK, linewidths=0.5, hatch=_HATCHES.get(colour),
             )  # fmt: skip
 
 

@@ -102,18 +102,22 @@ def warp_to_banks(
     *,
     store: bool = False,
     title: str = "",
+    tight: bool = False,
 ) -> Figure:
     """Draw one shared-memory access of a warp: banks across, wavefronts down, lane numbers in the cells.
 
     ``addresses``: byte addresses (or byte offsets into the shared array) of up to 32 lanes; ``width``:
-    bytes per lane; ``active``: optional mask; ``store``: a store never joins groups of lanes, a load may.
+    bytes per lane; ``active``: optional mask; ``store``: a store never joins groups of lanes, a load may;
+    ``tight``: no room for more wavefronts than there are, for a picture without a slider.
     """
     cells, count = bank_schedule(addresses, width, active, store=store)
-    rows = max(LEAST_ROWS, count.wavefronts)
-    # The same size for 1 and for 32 wavefronts, so that a slider's pictures keep their place.
-    figure = new_figure(9.0, 4.6)
-    lanes = figure.add_axes((0.09, 0.61, 0.895, 0.31))
-    grid = figure.add_axes((0.09, 0.08, 0.895, GRID_INCHES / 4.6))
+    rows = count.wavefronts if tight else max(LEAST_ROWS, count.wavefronts)
+    # Otherwise of the same size for 1 and for 32 wavefronts, so that a slider's pictures keep their place.
+    high = GRID_INCHES * min(1, rows / LEAST_ROWS)
+    whole = high + 2.3
+    figure = new_figure(9.0, whole)
+    lanes = figure.add_axes((0.09, 1 - 1.79 / whole, 0.895, 1.42 / whole))
+    grid = figure.add_axes((0.09, 0.37 / whole, 0.895, high / whole))
     for axes in (lanes, grid):
         axes.set_axis_off()
         axes.set_xlim(0, BANKS)
@@ -123,7 +127,7 @@ def warp_to_banks(
     _draw_grid(grid, count.wavefronts)
     _draw_cells(grid, cells, rows)
     what = f"{title}: {bank_caption(count)}" if title else bank_caption(count)
-    figure.text(0.5, 0.945, what, ha="center", color=BLACK, fontsize=12, fontweight="bold")
+    figure.text(0.5, 1 - 0.25 / whole, what, ha="center", color=BLACK, fontsize=12, fontweight="bold")
     _draw_legend(figure)
     return figure
 
