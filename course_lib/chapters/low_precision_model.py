@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from .. import standin
+from ..agreement import count_point
 from ..gpus import DEFAULT, Gpu
 from ..model import ModelledTime, modelled_time
 from ..points import Point
-from ..profile import profile
 from . import low_precision_sweeps as sweeps
 
 SIDES = {"tiled": (32, 64), "wmma global": (64, 128), "wmma tiled": (128, 256)}  # whose depth is their side
@@ -34,8 +33,7 @@ class Counted:
 
 def counted(point: Point, side: int, depth: int) -> Counted:
     """Count one launch."""
-    args = point.arguments(standin)
-    return Counted(side, depth, profile(point.compiled(standin), point.grid, point.block, args, point.shared))
+    return Counted(side, depth, count_point(point))
 
 
 def extended(small: Counted, large: Counted, n: int) -> dict[str, float]:

@@ -1,22 +1,19 @@
 """Chapter 12, low precision: modelled, recorded and measured times, and what the chapter says of them."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from .. import backend
 from ..agreement import modelled_sweep
-from ..evidence import MEASURED_RUNS, recording
-from ..gpus import DEFAULT, device, names
-from ..record import time_point
+from ..evidence import caption, every_gpu, measured_heading, not_recorded, recording, time_points
+from ..gpus import DEFAULT, Gpu
+from ..points import Point
 from ..recorded import Table as Recorded
-from ..report import Cell, Table
+from ..report import Table
 from ..sweeps import sweep
-from ..timing import flusher
 from . import low_precision_model as model
 from .low_precision_formats import FORMATS
 from .low_precision_sweeps import products
 
-NOT_RECORDED = "not recorded yet: run `python -m course_lib.record {}` on an H200"
 LIBRARY = ("cuBLAS", "PyTorch")
 
 
@@ -24,7 +21,7 @@ LIBRARY = ("cuBLAS", "PyTorch")
 
 
 def by_gpu(n: int = 4096) -> Table:
-    """For every GPU of the table: an n x n product in fp32 and in fp16, and many values times s."""
+    """For every GPU of the table and this machine's: an n x n product in fp32 and fp16, values times s."""
     words = (
         "fp32 product ms",
         "fp16 product ms",
@@ -34,18 +31,20 @@ def by_gpu(n: int = 4096) -> Table:
         "fp16 scale ms",
     )
     header = ["GPU", *words]
-    rows = [_gpu_row(name, n) for name in names() if FORMATS["bf16"].tflops(device(name))]
-    caption = f"modelled: a product of {n} x {n} by `tiled` and by `mma_tiled`; 268,435,456 values scaled"
-    return Table(header, rows, {0, 3}, caption)
+    rows = [_gpu_row(gpu, label, n) for gpu, label in every_gpu() if FORMATS["bf16"].tflops(gpu)]
+    scaled = f"{sweep('precision_scale').size:,} values scaled"
+    return Table(
+        header, rows, {0, 3}, f"modelled: a product of {n} x {n} by `tiled` and by `mma_tiled`; {scaled}"
+    )
 
 
-def _gpu_row(name: str, n: int) -> list[Cell]:
-    before = model.product_time("tiled", "fp32", n, name)
-    after = model.product_time("mma tiled", "fp16", n, name)
-    wide = zip(("fp32", "fp16", "e4m3"), modelled_sweep("precision_scale", name), strict=False)
+def _gpu_row(gpu: Gpu, label: str, n: int) -> list[str]:
+    before = model.product_time("tiled", "fp32", n, gpu)
+    after = model.product_time("mma tiled", "fp16", n, gpu)
+    wide = zip(("fp32", "fp16", "e4m3"), modelled_sweep("precision_scale", gpu), strict=False)
     scaling = {element: time.ms for element, time in wide}
     cells = (f"{before.ms:.3g}", f"{after.ms:.3g}", after.limiter, f"{before.ms / after.ms:.0f}")
-    return [Cell(name), *map(Cell, cells), *(Cell(f"{scaling[element]:.3g}") for element in ("fp32", "fp16"))]
+    return [label, *cells, *(f"{scaling[element]:.3g}" for element in ("fp32", "fp16"))]
 
 
 # -- products --------------------------------------------------------------------------------------
@@ -75,9 +74,8 @@ def product_times(n: int = 4096) -> Table:
             ms = call["median_ms"]
             row = [call["variant"], call["format"], "", "", f"{ms:.3g}", f"{2 * n**3 / ms / 1e9:.0f}", "", ""]
             rows.append([*row, *([""] if here else [])])
-    caption = f"n = {n:,}" + (f"; {table.caption}" if table else f"; {NOT_RECORDED.format(name)}")
-    header += [*extra, *([f"measured ms, {device().name}"] if here else [])]
-    return Table(header, [[Cell(value) for value in row] for row in rows], {0, 1, 3}, caption)
+    header += [*extra, *([measured_heading()] if here else [])]
+    return Table(header, rows, {0, 1, 3}, f"n = {n:,}; {caption(table, name)}")
 
 
 def milliseconds(table: Recorded, variant: str, element: str) -> float | None:
@@ -104,7 +102,7 @@ def findings() -> str:
     """What the recorded products say, in sentences; how far the model is off."""
     table = recording("precision_product")
     if table is None:
-        return NOT_RECORDED.format("precision_product")
+        return not_recorded("precision_product")
     ms = {
         (row["variant"], row["format"]): float(row["median_ms"])
         for row in table.rows()
@@ -112,7 +110,7 @@ def findings() -> str:
     }
     best = ms["mma tiled", "fp16"]
     lines = [
-        "Recorded on the H200, n = 4096:",
+        f"Recorded on the {DEFAULT}, n = 4096:",
         f"fp16 by mma_tiled takes {best:.3g} ms.",
         f"The tiled fp32 kernel takes {ms['tiled', 'fp32'] / best:.0f} times as long.",
         *_conflicts(ms.get(("mma unswizzled", "fp16")), best),
@@ -156,13 +154,14 @@ def scaling_findings() -> str:
     """How the recorded times of scaling follow the bytes."""
     table = recording("precision_scale")
     if table is None:
-        return NOT_RECORDED.format("precision_scale")
+        return not_recorded("precision_scale")
     wide = {
         row["format"]: row for row in table.rows() if row["values a thread"] * _bytes(row["format"]) == 16
     }
     single = {row["format"]: row for row in table.rows() if row["values a thread"] == 1}
     full = wide["fp32"]["median_ms"]
-    lines = ["Recorded on the H200, 268,435,456 values:"]
+    chosen = sweep("precision_scale")
+    lines = [f"Recorded on the {DEFAULT}, {chosen.size:,} {chosen.what}:"]
     for element, row in wide.items():
         rate = row["useful_bytes"] / row["median_ms"] / 1e6
         lines.append(
@@ -181,12 +180,13 @@ def block_findings() -> str:
     """How fast MXFP8 is made and unmade, beside a copy."""
     table = recording("precision_mx")
     if table is None:
-        return NOT_RECORDED.format("precision_mx")
+        return not_recorded("precision_mx")
     said = [
         f"{row['kernel']} {row['median_ms']:.3g} ms, {row['useful_bytes'] / row['median_ms'] / 1e6:,.0f} GB/s"
         for row in table.rows()
     ]
-    return f"Recorded on the H200, 134,217,728 floats: {'; '.join(said)}."
+    chosen = sweep("precision_mx")
+    return f"Recorded on the {DEFAULT}, {chosen.size:,} {chosen.what}: {'; '.join(said)}."
 
 
 # -- measured ---------------------------------------------------------------------------------------
@@ -194,19 +194,13 @@ def block_findings() -> str:
 
 def measured(n: int) -> Mapping[tuple[str, str], float]:
     """Medians of the products on this machine's GPU, in milliseconds, as far as it can run them."""
-    from ..backend import cp
-
-    flush, found = flusher(cp, device().l2.size_bytes), {}
-    for point in products(n):
-        key = (point.columns["variant"], point.columns["format"])
-        found[key] = _median(cp, point, flush)
-        cp.get_default_memory_pool().free_all_blocks()
-    return found
+    return {(point.columns["variant"], point.columns["format"]): _median(point) for point in products(n)}
 
 
-def _median(cp: Any, point: Any, flush: Any) -> float:
+def _median(point: Point) -> float:
     """NaN where this GPU has not the instructions or the shared memory that the kernel needs."""
+    cp = backend.cp
     try:
-        return time_point(cp, point, flush, MEASURED_RUNS)["median_ms"]
+        return time_points([point])[0]["median_ms"]
     except (cp.cuda.compiler.CompileException, cp.cuda.driver.CUDADriverError):
         return float("nan")

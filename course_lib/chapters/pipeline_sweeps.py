@@ -17,6 +17,7 @@ from . import pipeline_kernels as k
 
 SMS = gpu(DEFAULT).sms
 ROWS = 1 << 21
+SIZE = f"2^{ROWS.bit_length() - 1} rows"
 REGISTERS = 96  # of a thread, or some fewer, as compiled: two blocks of 256 threads fit on an SM
 MORE_REGISTERS = 98  # of a kernel with producers, for tiles of 512: one block fits
 STATIC = 48 << 10  # bytes of shared memory that a kernel may declare

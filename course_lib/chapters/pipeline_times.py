@@ -5,28 +5,23 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from .. import backend
-from ..evidence import MEASURED_RUNS, recording
+from ..evidence import caption, measured_words, not_recorded, recording
 from ..gpus import DEFAULT, device
 from ..gpus import gpu as find_gpu
 from ..pictures.style import BLACK, INK, OKABE_ITO, clean, new_figure
-from ..record import time_point
 from ..recorded import Table as Recorded
-from ..report import Cell, Table
-from ..timing import flusher
+from ..report import Table
 from . import pipeline_kernels as k
 from . import pipeline_sweeps as sweeps
 from .pipelines import bytes_in_flight, little_bytes, predicted_ms, scheme
 
-NOT_RECORDED = "not recorded yet: run `python -m course_lib.record {}` on an H200"
 MARKS = {"one buffer": "s", "registers": "D", "stages": "o", "producer warps": "^", "one producer": "v"}
 
 
 def name(variant: str, stages: int) -> str:
     """A variant in words, such as "3 stages"."""
-    return f"{stages} stages" if variant == "stages" else f"{variant}, {stages}" if stages > 2 or (
-        variant in ("producer warps", "one producer")
-    ) else variant  # fmt: skip
+    named = {"stages": f"{stages} stages", "one buffer": variant, "registers": variant}
+    return named.get(variant, f"{variant}, {stages}")
 
 
 def shapes() -> Recorded | None:
@@ -61,11 +56,11 @@ def shapes_table(tile: int = 256, blocks: Sequence[int] = (1, 2)) -> Table:
         variant, stages, size, resident = point.columns.values()
         if size == tile and resident == blocks[0]:
             rows.append(_shape_row(variant, stages, tile, blocks, table is not None))
-    origin = table.caption if table is not None else NOT_RECORDED.format("pipeline_shapes")
-    return Table(header, rows, {0}, f"2^21 rows, tiles of {tile * k.FLOAT4 // 1024} KB; {origin}")
+    size = f"{sweeps.SIZE}, tiles of {tile * k.FLOAT4 // 1024} KB"
+    return Table(header, rows, {0}, f"{size}; {caption(table, 'pipeline_shapes')}")
 
 
-def _shape_row(variant: str, stages: int, tile: int, blocks: Sequence[int], recorded: bool) -> list[Cell]:
+def _shape_row(variant: str, stages: int, tile: int, blocks: Sequence[int], recorded: bool) -> list[str]:
     cells = [name(variant, stages), f"{bytes_in_flight(scheme(variant, stages), tile, 1):,}"]
     for count in blocks:
         fits = sweeps.fits(variant, stages, tile, count)
@@ -73,7 +68,7 @@ def _shape_row(variant: str, stages: int, tile: int, blocks: Sequence[int], reco
         if recorded:
             found = recorded_ms(variant, stages, tile, count)
             cells.append("" if found is None else f"{found:.3f}")
-    return [Cell(text) for text in cells]
+    return cells
 
 
 def _pairs(table: Recorded) -> tuple[np.ndarray, np.ndarray]:
@@ -86,7 +81,7 @@ def model_words() -> str:
     """How far the chapter's model is off, and how many pairs of launches it puts in the wrong order."""
     table = shapes()
     if table is None:
-        return NOT_RECORDED.format("pipeline_shapes")
+        return not_recorded("pipeline_shapes")
     said, was = _pairs(table)
     lines = []
     for blocks in (1, 2):
@@ -109,8 +104,8 @@ def findings() -> str:
     steps.append(("producer warps", 6))
     ms = [recorded_ms(*step) for step in steps]
     if None in ms:
-        return NOT_RECORDED.format("pipeline_shapes")
-    lines = [f"one buffer: {ms[0]:.3f} ms recorded, H200"]
+        return not_recorded("pipeline_shapes")
+    lines = [f"one buffer: {ms[0]:.3f} ms recorded, {DEFAULT}"]
     for step, each in zip(steps[1:], ms[1:], strict=True):
         lines.append(f"{name(*step)}: {each:.3f} ms, {ms[0] / each:.2f} times as fast")
     library = recording("pipeline_shapes").where(variant="cuBLAS")
@@ -120,17 +115,9 @@ def findings() -> str:
 
 def measured(rows: int = sweeps.ROWS) -> str:
     """The same steps on this machine's GPU, in words."""
-    if not backend.on_gpu():
-        return "No GPU here, so nothing is measured."
-    gpu = device()
-    flush = flusher(backend.cp, gpu.l2.size_bytes)
-    lines = [f"measured on {gpu.name}, medians of {MEASURED_RUNS} launches:"]
-    for variant, stages in (("one buffer", 1), ("registers", 2), *(("stages", n) for n in sweeps.STAGES)):
-        point = sweeps.point(variant, stages, sweeps.TILE, 1, rows, gpu.sms)
-        row = time_point(backend.cp, point, flush, MEASURED_RUNS)
-        lines.append(f"{name(variant, stages)}: {row['median_ms']:.3f} ms")
-        backend.cp.get_default_memory_pool().free_all_blocks()
-    return "\n".join(lines)
+    steps = (("one buffer", 1), ("registers", 2), *(("stages", n) for n in sweeps.STAGES))
+    points = [sweeps.point(*step, sweeps.TILE, 1, rows, device().sms) for step in steps]
+    return measured_words(points, lambda point: name(point.columns["variant"], point.columns["stages"]))
 
 
 def little_chart() -> Figure:
@@ -141,7 +128,11 @@ def little_chart() -> Figure:
     needed, roof = little_bytes(), gpu.measured.dram_read_gb_per_s / 1e3
     x = np.geomspace(1e3, 2e5, 200)
     axes.plot(
-        x / 1024, roof * np.minimum(1, x / needed), "--", color=BLACK, label="Little's law (modelled, H200)"
+        x / 1024,
+        roof * np.minimum(1, x / needed),
+        "--",
+        color=BLACK,
+        label=f"Little's law (modelled, {DEFAULT})",
     )
     if table is not None:
         read = sweeps.ROWS * 256 / table.ms / 1e9  # TB/s of X alone
@@ -153,7 +144,9 @@ def little_chart() -> Figure:
                     for s, t in zip(table["stages"][rows], table["tile"][rows], strict=True)
                 ]
                 style = (
-                    {"markerfacecolor": "none"} if blocks == 2 else {"label": f"{variant} (recorded, H200)"}
+                    {"markerfacecolor": "none"}
+                    if blocks == 2
+                    else {"label": f"{variant} (recorded, {DEFAULT})"}
                 )
                 axes.plot(flying, read[rows], mark, color=OKABE_ITO[number], markersize=7, **style)
     axes.set_xscale("log", base=2)

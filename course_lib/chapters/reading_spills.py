@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import backend, standin
-from ..evidence import recording
+from ..evidence import caption, measured_heading, points_series, recording
 from ..gpus import DEFAULT
 from ..listing import machine_lines
 from ..model import ModelledTime, modelled_time, scaled
@@ -17,7 +17,7 @@ from ..pictures import sweep as draw_sweep
 from ..pictures.style import VERMILION
 from ..points import THREADS, floats
 from ..profile import profile
-from ..report import Cell, Table
+from ..report import Table
 from ..sweeps import sweep
 from . import reading_ncu
 from . import reading_sources as k
@@ -61,7 +61,7 @@ def spill_table() -> Table:
             f"{executed:g}",
             counted[1],
         )
-        rows.append([Cell(text) for text in (*cells, f"{local:g}")])
+        rows.append([*cells, f"{local:g}"])
     header = [
         "cap", "registers", "local bytes", "occupancy", "instructions", "by ncu", "local sectors, each "
             "warp", "by ncu",
@@ -132,7 +132,8 @@ def spill_view(cap: int = 32) -> tuple[Figure, str]:
     words = (
         f"{found['registers']} registers, {found['bytes']} bytes spilled, "
         f"{found['load_sectors'] + found['store_sectors']} local sectors a warp (counted); "
-        f"{time.ms:.3g} ms for 1,048,576 threads, limited by {time.limiter} (modelled, H200)"
+        f"{time.ms:.3g} ms for {sweep('reading_spills').size:,} threads, limited by {time.limiter} "
+        f"(modelled, {DEFAULT})"
     )
     title = f"at most {cap} registers"
     return spill_picture(cap, title), f"{title}: {words}"
@@ -144,8 +145,7 @@ def spill_picture(chosen: int, title: str = "") -> Figure:
     series = [Series("modelled", registers, [spill_time(cap).ms for cap in CAPS], where=DEFAULT)]
     table = recording("reading_spills")
     if table is not None:
-        ends = {"low": table["low_ms"], "high": table["high_ms"]}
-        series.append(Series("recorded", table["registers"], table.ms, where=DEFAULT, **ends))
+        series.append(points_series("recorded", table, "registers", where=DEFAULT))
     figure = draw_sweep(*series, xlabel="registers per thread", ylabel="time (ms)", title=title)
     figure.axes[0].legend(frameon=False, fontsize=9, loc="upper right")
     here = spilled(chosen)["registers"]
@@ -156,10 +156,9 @@ def spill_picture(chosen: int, title: str = "") -> Figure:
 def spill_times() -> Table:
     """Every cap: modelled with the spills, recorded, measured."""
     chosen, table = sweep("reading_spills"), recording("reading_spills")
-    header = ["cap", "registers", "modelled ms, H200", "limited by"]
-    header += ["recorded ms, H200", "modelled / recorded"] * (table is not None) + [
-        "measured ms, here"
-    ] * backend.on_gpu()
+    header = ["cap", "registers", f"modelled ms, {DEFAULT}", "limited by"]
+    header += [f"recorded ms, {DEFAULT}", "modelled / recorded"] * (table is not None)
+    header += [measured_heading()] * backend.on_gpu()
     rows = []
     for i, point in enumerate(chosen.points(chosen.size)):
         cap = int(point.columns["cap"])
@@ -169,6 +168,6 @@ def spill_times() -> Table:
             cells += [f"{table.ms[i]:.4g}", f"{time.ms / table.ms[i]:.2f}"]
         if backend.on_gpu():
             cells.append(f"{measured_ms(point):.4g}")
-        rows.append([Cell(text) for text in cells])
-    caption = table.caption if table is not None else "reading_spills: not recorded yet"
-    return Table(header, rows, {3}, f"variance of 48 values, {chosen.size:,} threads; {caption}")
+        rows.append(cells)
+    told = f"variance of {ROWS} values, {chosen.size:,} {chosen.what}; {caption(table, 'reading_spills')}"
+    return Table(header, rows, {3}, told)

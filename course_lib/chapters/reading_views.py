@@ -6,16 +6,15 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from .. import backend, standin
-from ..agreement import modelled_sweep
+from ..agreement import count_point, counted_point, modelled_sweep
 from ..emulator import RawKernel
-from ..evidence import recording
-from ..gpus import names
+from ..evidence import caption, every_gpu, measured_heading, not_recorded, recording, time_points, verdict
+from ..gpus import DEFAULT
 from ..listing import machine_lines, ptx_lines
 from ..model import ModelledTime, modelled_time, scaled
-from ..profile import as_emulated, profile
+from ..profile import as_emulated
 from ..report import Cell, Table
 from ..sweeps import sweep
-from ..timing import benchmark
 from . import reading_ncu
 from . import reading_sources as k
 from .reading_kernels import LOADS, LOCAL, STORES, per_warp
@@ -39,7 +38,7 @@ def instructions(kernels: Mapping[str, Any]) -> Table:
         sass = [line.text for line in machine_lines(kernel)]
         made = as_emulated(kernel)
         facts = [len(ptx_lines(kernel)), len(sass), _widths(sass, "LDG"), _widths(sass, "STG"), made.num_regs]
-        rows.append([Cell(text) for text in (name, *facts)])
+        rows.append([name, *facts])
     header = ["kernel", "PTX", "SASS", "loads x bytes", "stores x bytes", "registers"]
     return Table(header, rows, {0, 3, 4}, "instructions in the program, counted; SASS for CC 9.0")
 
@@ -70,13 +69,13 @@ def each_view(per: int = 8, form: str = "may overlap") -> tuple[Figure, str] | s
 
 def each_times() -> Table:
     """Milliseconds of every form and number of elements: modelled, recorded, measured; L2 sectors."""
-    header = ["form", "elements a thread", "modelled ms, H200", "limited by", "recorded ms, H200"]
+    header = ["form", "elements a thread", f"modelled ms, {DEFAULT}", "limited by", f"recorded ms, {DEFAULT}"]
     header += ["modelled / recorded", "recorded GB/s", "sectors at L2, x the fewest (ncu)"]
-    header += ["measured ms, here"] * backend.on_gpu()
+    header += [measured_heading()] * backend.on_gpu()
     rows, captions = [], []
     for name in ("reading_overlap", "reading_each"):
         chosen, table = sweep(name), recording(name)
-        captions.append(f"{name}: {table.caption if table is not None else 'not recorded yet'}")
+        captions.append(f"{name}: {table.caption}" if table is not None else not_recorded(name))
         small = sweep("reading_each").small
         for i, (point, little) in enumerate(
             zip(chosen.points(chosen.size), chosen.points(small), strict=True)
@@ -86,13 +85,12 @@ def each_times() -> Table:
             known = (f"{ms:.4g}", f"{time.ms / ms:.2f}", f"{table.bandwidth[i]:,.0f}") if ms else ("", "", "")
             cells = (*point.columns.values(), f"{time.ms:.3g}", time.limiter, *known, _l2_share(point))
             here = [f"{measured_ms(point):.4g}"] if backend.on_gpu() else []
-            rows.append([Cell(text) for text in (*cells, *here)])
-    return Table(header, rows, {0, 3}, f"67,108,864 floats doubled; {'; '.join(captions)}")
+            rows.append([*cells, *here])
+    return Table(header, rows, {0, 3}, f"{chosen.size:,} {chosen.what} doubled; {'; '.join(captions)}")
 
 
 def _modelled_each(point: Any, ratio: float) -> ModelledTime:
-    counted = profile(point.kernel.compile(standin), point.grid, point.block, point.arguments(standin))
-    return modelled_time(scaled(counted, ratio))
+    return modelled_time(scaled(count_point(point), ratio))
 
 
 def _l2_share(point: Any) -> str:
@@ -104,17 +102,17 @@ def _l2_share(point: Any) -> str:
 
 
 def each_by_gpu() -> dict[str, float]:
-    """For every GPU of the table: how many times faster two float4 are than eight words, modelled."""
+    """For every GPU of the table and this machine's: how many times faster two float4 are than eight words.
+
+    Modelled.
+    """
     chosen = sweep("reading_each")
-    counts = [
-        scaled(
-            profile(point.kernel.compile(standin), point.grid, point.block, point.arguments(standin)), ratio
-        )
-        for ratio in (chosen.size / chosen.small,)
+    words, wide = (
+        counted_point(chosen, point)
         for point in chosen.points(chosen.small)
         if point.columns["per"] == 8 and point.columns["form"] in ("__restrict__", "float4")
-    ]
-    return {name: modelled_time(counts[0], name).ms / modelled_time(counts[1], name).ms for name in names()}
+    )
+    return {label: modelled_time(words, gpu).ms / modelled_time(wide, gpu).ms for gpu, label in every_gpu()}
 
 
 def odd_rows() -> str:
@@ -130,8 +128,9 @@ def odd_rows() -> str:
 def each_verdict() -> str:
     """On which GPUs two float4 should be faster than eight words, modelled; how much it was, recorded."""
     gains = each_by_gpu()
-    moved = [f"{name} ({gain:.1f} times faster)" for name, gain in gains.items() if gain > 1.05]
-    same = [name for name, gain in gains.items() if gain <= 1.05]
+    said = {name: verdict(gain, "{:.1f} times faster") for name, gain in gains.items()}
+    moved = [f"{name} ({word.removeprefix('yes, ')})" for name, word in said.items() if word != "no"]
+    same = [name for name, word in said.items() if word == "no"]
     lines = ["8 words or 2 float4, should it move?", f"modelled: yes on {', '.join(moved) or 'none'};"]
     lines.append(f"          no on {', '.join(same) or 'none'}")
     table = recording("reading_each")
@@ -147,16 +146,15 @@ def each_verdict() -> str:
 def gelu_times() -> Table:
     """GeLU with tanh as an expansion and as an instruction: modelled, recorded, measured."""
     table, points = recording("reading_gelu"), sweep("reading_gelu").points(sweep("reading_gelu").size)
-    header = ["tanh", "modelled ms, H200", "limited by"]
-    header += ["recorded ms, H200"] * (table is not None) + ["measured ms, here"] * backend.on_gpu()
+    header = ["tanh", f"modelled ms, {DEFAULT}", "limited by"]
+    header += [f"recorded ms, {DEFAULT}"] * (table is not None) + [measured_heading()] * backend.on_gpu()
     rows = []
     for i, (point, time) in enumerate(zip(points, modelled_sweep("reading_gelu"), strict=True)):
         cells: list[object] = [point.columns["tanh"], f"{time.ms:.3g}", time.limiter]
         cells += [f"{table.ms[i]:.4g}"] if table is not None else []
         cells += [f"{measured_ms(point):.4g}"] if backend.on_gpu() else []
-        rows.append([Cell(text) for text in cells])
-    caption = table.caption if table is not None else "reading_gelu: not recorded yet"
-    return Table(header, rows, {0, 2}, caption)
+        rows.append(cells)
+    return Table(header, rows, {0, 2}, caption(table, "reading_gelu"))
 
 
 def opcodes(kernel: Any, *wanted: str) -> dict[str, int]:
@@ -173,8 +171,7 @@ def kinds(kernel: Any) -> dict[str, int]:
 
 def measured_ms(point: Any) -> float:
     """Median milliseconds of one launch of a sweep on this machine."""
-    cp = backend.cp
-    return benchmark(point.kernel.compile(cp), point.grid, point.block, point.arguments(cp)).ms
+    return float(time_points([point])[0]["median_ms"])
 
 
 STATEMENT = r"""
@@ -205,7 +202,7 @@ def differences(statements: Mapping[str, tuple[str, str]]) -> Table:
         wide = f" of {max(map(width, found))} bytes" if found and width(found[0]) > 4 else ""
         guarded = sum(text.startswith("@") for text in sass)
         cells = (f"{ptx} {ptx_start}", f"{len(found)} {sass_name}{wide}", guarded, len(words), len(sass))
-        rows.append([Cell(body, code=True), *map(Cell, cells)])
+        rows.append([Cell(body, code=True), *cells])
     header = ["statement", "in PTX", "in SASS", "SASS under a predicate", "PTX in all", "SASS in all"]
     return Table(header, rows, {0, 1, 2}, "instructions in the programs, counted")
 
