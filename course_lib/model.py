@@ -1,6 +1,6 @@
 """A speed-of-light time of a kernel from its counts: the slowest resource, each at its peak rate.
 
-It is a bound with a name on it, never a measurement. What it assumes:
+It is mostly a bound, and always one with a name on it; never a measurement. What it assumes:
 
 * **DRAM**: every distinct sector that is read comes from DRAM once (cold caches, perfect re-use); where a
   GPU fetches sectors in pairs, the pair. Stores reach DRAM only when the sectors touched exceed L2;
@@ -48,8 +48,9 @@ _PAIRS = "course__unique_pair_bytes_ld"  # as _UNIQUE, in aligned pairs of secto
 class ModelledTime:
     """A modelled time and where it comes from.
 
-    `terms` are seconds per resource, quantization included, `seconds` is the largest of them plus the launch.
-    `limiter` names that resource, or "launch" where the launch takes longer. `notes` say what is missing.
+    `terms` are seconds per resource, quantization included, `seconds` is the launch plus the largest of them.
+    `limiter` names that resource, or "launch" where the launch takes longer. `quantization` is the number of
+    blocks of the busiest SM over the average of all `sms`; `blocks` is the grid. `notes` say what is missing.
     """
 
     seconds: float
@@ -58,6 +59,8 @@ class ModelledTime:
     launch_seconds: float
     quantization: float
     gpu: str
+    blocks: int
+    sms: int
     notes: tuple[str, ...] = field(default=(), repr=False)
     source: str = "modelled"
 
@@ -67,15 +70,22 @@ class ModelledTime:
         return self.seconds * 1e3
 
     def rows(self) -> list[tuple[str, str]]:
-        """(resource, milliseconds), the slowest first."""
+        """(resource, milliseconds): the launch, and the others with the slowest first."""
         slowest_first = sorted(self.terms.items(), key=lambda term: -term[1])
-        return [(name, f"{1e3 * seconds:.5f}") for name, seconds in slowest_first if seconds]
+        every = [("launch", self.launch_seconds), *slowest_first]
+        return [(name, f"{1e3 * seconds:.5f}") for name, seconds in every if seconds]
 
     def _sentence(self) -> str:
-        return (
-            f"{self.ms:.4g} ms modelled for {self.gpu}, limited by {self.limiter} "
-            f"(launch {1e6 * self.launch_seconds:.2g} µs included, quantization x {self.quantization:.3g})"
-        )
+        parts = "the launch plus the slowest row below it"
+        time = f"{self.ms:.4g} ms modelled for {self.gpu}, limited by {self.limiter}: {parts}"
+        return f"{time}\n{self._busiest()}"
+
+    def _busiest(self) -> str:
+        """How many blocks the busiest SM has, and what that is over the average."""
+        blocks = f"{self.blocks:,} block{'s' * (self.blocks != 1)} on {self.sms} SMs"
+        busiest, average = -(-self.blocks // self.sms), self.blocks / self.sms
+        factor = f"quantization x {self.quantization:.3g}"
+        return f"{factor}: {blocks}, {busiest:,} on the busiest, {average:.3g} on average"
 
     def __str__(self) -> str:
         rows = self.rows()
@@ -83,9 +93,9 @@ class ModelledTime:
         return self._sentence() + table + "".join(f"\n{note}" for note in self.notes)
 
     def _repr_html_(self) -> str:
-        return html_table(self.rows(), ("resource", "ms (modelled)"), self._sentence()) + "".join(
-            f"<p>{note}</p>" for note in self.notes
-        )
+        said = self._sentence().replace("\n", "; ")
+        notes = "".join(f"<p>{note}</p>" for note in self.notes)
+        return html_table(self.rows(), ("resource", "ms (modelled)"), said) + notes
 
 
 def modelled_time(
@@ -121,6 +131,8 @@ def modelled_time(
         launch_seconds=launch,
         quantization=quantization,
         gpu=found.name,
+        blocks=int(grid),
+        sms=found.sms,
         notes=_notes(found),
     )
 

@@ -170,6 +170,15 @@ def test_one_block_gets_one_sms_share_of_dram():
 def test_a_tiny_kernel_is_limited_by_its_launch():
     found = modelled_time(only(smsp__inst_executed__SUM=1000))
     assert (found.limiter, found.launch_seconds) == ("launch", pytest.approx(4.5e-6))
+    assert found.rows()[0] == ("launch", "0.00450")
+    shown = sum(float(ms) for _, ms in found.rows()[:2])  # the launch and the slowest of the rest
+    assert found.ms == pytest.approx(shown, abs=1e-5)
+
+
+def test_the_text_says_where_quantization_comes_from():
+    """32 blocks on 132 SMs: 1 on the busiest, 32 / 132 = 0.242 on average, 1 / 0.242 = 4.12."""
+    text = str(modelled_time({"launch__grid_size": 32, "launch__block_size": 256}))
+    assert "quantization x 4.12: 32 blocks on 132 SMs, 1 on the busiest, 0.242 on average" in text
 
 
 def test_without_a_known_l2_bandwidth_the_term_is_missing_and_said_so():
