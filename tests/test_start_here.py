@@ -235,8 +235,16 @@ def cells(name: str) -> list[str]:
     return ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
 
 
-def test_the_map_in_the_notebook_is_the_map_of_the_course():
-    assert sum(markdown_table() in cell for cell in cells("00_start_here.ipynb")) == 1
+def test_the_map_in_the_notebook_is_the_map_of_the_course_and_its_links_lead_somewhere():
+    path = Path(__file__).parents[1] / "notebooks/00_start_here.ipynb"
+    shown = [
+        "".join(output["data"].get("text/markdown", ""))
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+        for output in cell.get("outputs", [])
+        if "data" in output
+    ]
+    assert shown.count(markdown_table()) == 1
+    assert all((path.parent / one.notebook).exists() for one in CHAPTERS)
 
 
 def test_the_timer_is_in_the_notebook_and_mended_in_its_twin():

@@ -10,3 +10,13 @@ def markdown_table() -> str:
         link = f"[{one.title.lower()}]({one.notebook})"
         lines.append(f"| {one.symptom} | {one.counter} | {one.bottleneck} | {one.cure} | {link} |")
     return "\n".join(lines)
+
+
+class CourseMap:
+    """The table, as a notebook shows it."""
+
+    def __repr__(self) -> str:
+        return markdown_table()
+
+    def _repr_markdown_(self) -> str:
+        return markdown_table()
