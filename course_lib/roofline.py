@@ -125,9 +125,10 @@ class Roofline:
                 f"FP16 tensor cores {compute.fp16_tensor_tflops:g} TFLOP/s, dense, at {mhz:,.0f} MHz."
             )
         if measured and measured.copy_gb_per_s and measured.fp32_tflops:
+            where = measured.source.split(",")[0]
             parts.append(
                 f"Dotted: reached in practice, {measured.copy_gb_per_s:,.0f} GB/s by a copy, "
-                f"{measured.fp32_tflops:g} TFLOP/s by cuBLAS in FP32 [{measured.source.split(',')[0]}]."
+                f"about {measured.fp32_tflops:.0f} TFLOP/s by cuBLAS in FP32 [{where}]."
             )
         marks = {"modelled": "diamond", "recorded": "filled circle", "measured": "open circle"}
         used = [
