@@ -120,10 +120,8 @@ class Roofline:
             f"[{compute.source}]. DRAM {memory.dram_gb_per_s:,.0f} GB/s [{memory.source}]."
         ]
         if self.tensor and compute.fp16_tensor_tflops:
-            mhz = compute.tensor_clock_mhz or compute.clock_mhz
-            parts.append(
-                f"FP16 tensor cores {compute.fp16_tensor_tflops:g} TFLOP/s, dense, at {mhz:,.0f} MHz."
-            )
+            at = f"{compute.tensor_clock_mhz or compute.clock_mhz:,.0f} MHz"
+            parts.append(f"FP16 tensor cores {compute.fp16_tensor_tflops:g} TFLOP/s, dense, at {at}.")
         if measured and measured.copy_gb_per_s and measured.fp32_tflops:
             where = measured.source.split(",")[0]
             parts.append(
