@@ -18,7 +18,8 @@ _EDGES = 0.012  # of the time: bars have a border if one in the row is longer
 def gantt(schedules: Mapping[str, Schedule], title: str) -> Figure:
     """One panel a schedule, all on one scale of time; rows that no schedule uses are left out.
 
-    A host that waits is hatched; what nobody does is grey.
+    A host that waits is hatched; what nobody does is grey. Bars too thin for a border are not moved to whole
+    dots either: many together look paler, by the share of time that they fill.
     """
     rows = [row for row in ROWS if any(bar.row == row for one in schedules.values() for bar in one.bars)]
     height = 0.27 * len(rows)
@@ -54,7 +55,8 @@ def _draw(axes: Axes, one: Schedule, rows: list[str], factor: float, longest: fl
         bars = [bar for bar in one.bars if bar.row == row]
         works = [bar for bar in bars if bar.label != "waits"]
         widest = max((bar.end - bar.start for bar in works), default=0.0)
-        edge = {"edgecolors": PAPER, "linewidths": 0.6 if widest > _EDGES * longest else 0.0}
+        wide = widest > _EDGES * longest
+        edge = {"edgecolors": PAPER, "linewidths": 0.6} if wide else {"linewidths": 0.0, "snap": False}
         _fill(axes, works, number, factor, _COLOURS[row], **edge)
         waits = {"edgecolors": ORANGE, "linewidths": 0.6, "hatch": "////"}
         _fill(axes, [b for b in bars if b.label == "waits"], number, factor, PAPER, **waits)
