@@ -8,6 +8,7 @@ from .emulator.lanes import WARP
 from .emulator.program import Program
 from .emulator.tally import Tally
 
+_FLOAT_TYPES = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64"}
 _FLOATS = {"add": "fadd", "sub": "fadd", "mul": "fmul", "fma": "ffma", "mad": "ffma"}
 
 
@@ -52,6 +53,11 @@ def _memory(tally: Tally) -> dict[str, float]:
     }
 
 
+def _read(tally: Tally, name: str) -> int:
+    """Sum of one count over all that brings values from global memory: loads, copies, atomic operations."""
+    return _total(tally, name, ("global", *COPY_SPACES), False) + _total(tally, name, ("atomic global",))
+
+
 def _for_model(program: Program, tally: Tally) -> dict[str, float]:
     rounds = sum(each * warps for each, warps in zip(program.rounds, tally.warps, strict=True))
     return {
@@ -64,6 +70,9 @@ def _for_model(program: Program, tally: Tally) -> dict[str, float]:
         "course__load_rounds.sum": rounds,
         "course__unique_pair_bytes_ld": tally.touched_pairs_bytes(),
         "course__atomics_global.sum": _total(tally, "requests", ("atomic global",)),
+        "course__reads_global.sum": _read(tally, "requests"),
+        "course__read_sectors_global.sum": _read(tally, "sectors"),
+        "course__copied_sectors.sum": _total(tally, "sectors", COPY_SPACES),
         "course__shared_ways.max": max((site.ways for site in tally.sites.values()), default=0),
     }
 
@@ -74,9 +83,15 @@ def _is_block_barrier(opcode: str) -> bool:
     return kind in ("bar", "barrier") and "warp" not in modifiers
 
 
+def _is_product(opcode: str) -> bool:
+    """Whether threads multiply floating-point numbers, of whatever format."""
+    kind, *modifiers = opcode.split(".")
+    return kind in ("mul", "fma", "mad") and not _FLOAT_TYPES.isdisjoint(modifiers)
+
+
 def _executed(program: Program, tally: Tally) -> dict[str, float]:
     warps = lanes = branches = tensor = work = barriers = 0
-    floats, slots = {"fadd": 0, "fmul": 0, "ffma": 0}, 0
+    floats, slots, products = {"fadd": 0, "fmul": 0, "ffma": 0}, 0, 0
     for block in program.blocks:
         counted = [i for i in block.instructions if not i.opcode.startswith("param.")]
         warps += tally.warps[block.number] * len(counted)
@@ -86,6 +101,7 @@ def _executed(program: Program, tally: Tally) -> dict[str, float]:
             tensor += tally.warps[block.number] * tensor_operations(instruction.opcode)
             work += tally.warps[block.number] * tensor_work(instruction.opcode)
             barriers += tally.warps[block.number] * _is_block_barrier(instruction.opcode)
+            products += tally.lanes[block.number] * _is_product(instruction.opcode)
             kind = _FLOATS.get(instruction.opcode.split(".")[0])
             if kind is not None and instruction.opcode.endswith(".f32"):
                 floats[kind] += tally.lanes[block.number]
@@ -99,6 +115,7 @@ def _executed(program: Program, tally: Tally) -> dict[str, float]:
         "course__branches_divergent.sum": sum(tally.divergent),
         "course__tensor_flops.sum": tensor,
         "course__tensor_work.sum": work,  # in operations on 16-bit floats
+        "course__products.sum": products,
         "course__fp32_lanes.sum": slots,  # of FP32 units, taken by idle lanes of a warp too
     }
     for kind, number in floats.items():

@@ -21,12 +21,11 @@ from ..pictures.style import (
     lane_colours,
     new_figure,
 )
-from ..promises import at_most, exactly, ratio
+from ..promises import READS, at_most, coalesced, exactly, ratio
 
 LANES = np.arange(32)
 WAVEFRONTS = "memory_l1_wavefronts_shared"
 FEWEST = "memory_l1_wavefronts_shared_ideal"
-LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 SHARED_LOADS = "smsp__sass_inst_executed_op_shared_ld.sum"
 STATIC_BYTES = "launch__shared_mem_per_block_static"
 
@@ -77,12 +76,7 @@ extern "C" __global__ void row_sums(float* y, const float* a, int rows) {
 }
 """,
     promises=[
-        at_most(
-            "sectors per global load request",
-            ratio("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", LD_REQUESTS),
-            4,
-            "Let a warp load one row, neighbours from neighbours, and add up from shared memory.",
-        ),
+        coalesced("Let a warp load one row, neighbours from neighbours, and add up from shared memory."),
         NO_EXCESS,
     ],
     hints=[
@@ -243,7 +237,7 @@ extern "C" __global__ void warp_scan(int* y, const int* x, int n) {
         exactly("shared wavefronts", WAVEFRONTS, 0, "__shfl_up_sync hands a value to another lane directly."),
         at_most(
             "global load requests per warp",
-            lambda p: 32 * p[LD_REQUESTS] / p["launch__grid_size"] / p["launch__block_size"],
+            lambda p: 32 * p[READS] / p["launch__grid_size"] / p["launch__block_size"],
             1,
             "Load x[i] once into a register; everything else comes from the other lanes.",
         ),

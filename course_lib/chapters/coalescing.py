@@ -12,7 +12,7 @@ from ..exercises import Exercise, Launch
 from ..gpus import device
 from ..model import ModelledTime, modelled_time, scaled
 from ..pictures import warp_to_sectors
-from ..promises import at_most, ratio
+from ..promises import READ_SECTORS, READS, at_most, ratio
 from ..roofline import RooflinePoint, roofline_point
 from ..timing import Timing, benchmark
 
@@ -117,7 +117,7 @@ extern "C" __global__ void saxpy_four(float *y, const float *x, float a, int n) 
         ),
         at_most(
             "load requests",
-            LD_REQUESTS,
+            READS,
             lambda p: 32 * p["launch__grid_size"],
             "512 elements are 16 warps' worth, of x and of y: 32 load requests a block. Use every lane.",
         ),
@@ -228,13 +228,13 @@ extern "C" __global__ void split_bodies(float *planes, const float *bodies, int 
     promises=[
         at_most(
             "load requests",
-            LD_REQUESTS,
+            READS,
             lambda p: p["launch__grid_size"] * p["launch__block_size"] / 32,
             "A body is 16 bytes, and one load can bring 16 bytes to each lane.",
         ),
         at_most(
             "sectors loaded",
-            LD_SECTORS,
+            READ_SECTORS,
             lambda p: p["course__unique_dram_bytes_ld"] / 32,
             "Every sector should be asked for once.",
         ),

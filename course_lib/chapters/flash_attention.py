@@ -7,10 +7,9 @@ from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
 from ..pictures.style import BLACK, FAINT, INK, ORANGE, SKY, boxes, clean, new_figure
-from ..promises import at_most, ratio
+from ..promises import READ_SECTORS, READS, at_most, ratio
 
 LOWEST = np.finfo(np.float32).min
-LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 WINDOW = 32  # keys that a query of the exercise `window_attention` sees
 
@@ -90,7 +89,7 @@ extern "C" __global__ void log_sums(float* y, const float* x, int rows, int colu
     promises=[
         at_most(
             "sectors loaded",
-            LD_SECTORS,
+            READ_SECTORS,
             lambda p: p["course__unique_dram_bytes_ld"] / 32,
             "One pass: when a new maximum comes, rescale the sum you have instead of starting again.",
         )
@@ -186,7 +185,7 @@ window_attention = Exercise(
     promises=[
         at_most(
             "sectors loaded per block",
-            ratio(LD_SECTORS, "launch__grid_size"),
+            ratio(READ_SECTORS, "launch__grid_size"),
             2048 + 2 * 4 * (64 + WINDOW),  # own rows, a sector a lane and float; K and V, 4 sectors a row
             "Block b needs no key before 64 b - 31, and none after its last query.",
         )
@@ -261,11 +260,13 @@ extern "C" __global__ void merge_parts(float* y, const float* outs, const float*
     promises=[
         at_most(
             "global load requests per warp",
-            lambda p: _per_warp(p, LD_REQUESTS),
+            lambda p: _per_warp(p, READS),
             12,
             "Read outs once: first the largest lse, then weights and products in one loop.",
         ),
-        at_most("sectors loaded per warp", lambda p: _per_warp(p, LD_SECTORS), 24, "Lane c takes column c."),
+        at_most(
+            "sectors loaded per warp", lambda p: _per_warp(p, READ_SECTORS), 24, "Lane c takes column c."
+        ),
     ],
     hints=[
         "The weight of part p is exp(lse[p][r]): that is how much of the whole sum its keys hold.",

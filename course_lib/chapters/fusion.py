@@ -6,10 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
-from ..promises import at_most
+from ..promises import READ_SECTORS, at_most
 from .fusion_pictures import BY_HAND, Step, draw_traffic
 
-LOADED = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 STORED = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 SECTOR = 32  # bytes
 
@@ -51,7 +50,7 @@ extern "C" __global__ void silu_gate(float* y, const float* a, const float* b, i
     promises=[
         at_most(
             "arrays loaded",
-            _arrays(LOADED),
+            _arrays(READ_SECTORS),
             2,
             "a and b are enough: keep what you compute in registers.",
         ),
@@ -123,7 +122,7 @@ extern "C" __global__ void rms_norm(float* y, const float* x, const float* gain,
     promises=[
         at_most(
             "rows loaded per row",
-            lambda p: p[LOADED] * SECTOR / (4 * 512 * p["launch__grid_size"]),
+            lambda p: p[READ_SECTORS] * SECTOR / (4 * 512 * p["launch__grid_size"]),
             2,
             "x once and gain once: keep the four values of x in an array v[4] until the sum is known.",
         ),
@@ -193,7 +192,7 @@ extern "C" __global__ void tanh_backward(float* dx, const float* g, const float*
 }
 """,
     promises=[
-        at_most("arrays loaded", _arrays(LOADED), 2, "g and x are enough; h and y are computed."),
+        at_most("arrays loaded", _arrays(READ_SECTORS), 2, "g and x are enough; h and y are computed."),
         at_most("arrays stored", _arrays(STORED), 1, "h and y stay in registers; store dx once."),
     ],
     hints=[

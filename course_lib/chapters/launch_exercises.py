@@ -20,23 +20,24 @@ BLOCKS, THREADS = 2, 128
 # -- collatz: a queue for warps ------------------------------------------------------
 
 
-def _launch_collatz(n: int) -> Launch:
+def _launch_collatz(n: int, drawn: int = 0) -> Launch:
     rng = np.random.default_rng(5)
     longest = 10 ** rng.integers(
         0, 6, -(-n // 32)
     )  # every 32 numbers have a size, and so a cost, of their own
     x = rng.integers(1, np.repeat(longest, 32)[:n], endpoint=True).astype(np.int32)
     x[x.argmax()] = 113_383  # its largest value on the way, 2,482,111,348, is no int
-    turns, ticket = np.zeros(n, np.int32), np.zeros(1, np.int32)
-    return Launch((BLOCKS,), (THREADS,), (turns, x, ticket, np.int32(n)), output=turns, inputs=(x,))
+    turns, ticket = np.zeros(n, np.int32), np.full(1, drawn, np.int32)
+    return Launch((BLOCKS,), (THREADS,), (turns, x, ticket, np.int32(n)), output=turns, inputs=(x, drawn))
 
 
-def _collatz(x: np.ndarray) -> np.ndarray:
-    """How many turns each number takes to 1."""
+def _collatz(x: np.ndarray, drawn: int = 0) -> np.ndarray:
+    """How many turns each number takes to 1; 0 for those of tickets that were drawn before."""
     now, turns = x.astype(np.int64), np.zeros(x.size, np.int32)
     while (now > 1).any():
         turns += now > 1
         now = np.where(now > 1, np.where(now % 2, 3 * now + 1, now // 2), now)
+    turns[: 32 * drawn] = 0
     return turns
 
 
@@ -56,11 +57,11 @@ collatz = Exercise(
     name="collatz",
     task="turns[i] += how often x[i] must be halved (if even) or replaced by 3 x[i] + 1 (if odd) until "
     "it is 1. 2 blocks of 128 threads stay; each warp draws the next 32 numbers whenever it has finished "
-    "some. ticket[0] and turns are 0 at the start.",
+    "some. turns are 0 at the start; ticket[0] counts the draws, and may begin above 0.",
     entry="collatz",
     spec=_collatz,
     launch=_launch_collatz,
-    cases=[{"n": 600}, {"n": 64}, {"n": 333}, {"n": 5}],
+    cases=[{"n": 600}, {"n": 64}, {"n": 333, "drawn": 2}, {"n": 5}],
     stub=COLLATZ + "    // your code here\n}\n",
     solution=COLLATZ
     + r"""    int lane = threadIdx.x % 32;

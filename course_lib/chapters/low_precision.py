@@ -5,13 +5,10 @@ from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
 from ..pictures.style import BLACK, BLUE, FAINT, INK, ORANGE, PAPER, boxes, new_figure
-from ..promises import at_most, exactly, ratio
+from ..promises import READS, at_most, coalesced, exactly, ratio
 from .low_precision_formats import quantised
 
-LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
-LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 TENSOR = "course__tensor_flops.sum"
-FUSED = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
 BLOCKS = "launch__grid_size"
 RTOL = 1e-5  # products or sums in fp16 are off by more, those in float32 by far less
 
@@ -79,15 +76,10 @@ half_dots = Exercise(
 """,
     rtol=RTOL,
     promises=[
-        at_most(
-            "sectors per load request",
-            ratio(LD_SECTORS, LD_REQUESTS),
-            5,
-            "Let neighbouring lanes load neighbouring pairs.",
-        ),
+        coalesced("Let neighbouring lanes load neighbouring pairs."),
         at_most(
             "load requests per block",
-            ratio(LD_REQUESTS, BLOCKS),
+            ratio(READS, BLOCKS),
             4 * 2 * 32,
             "A pair is loaded in one access of 4 bytes: `half2 u = a[i]`.",
         ),
@@ -172,7 +164,7 @@ mx_groups = Exercise(
     promises=[
         at_most(
             "load requests per block",
-            ratio(LD_REQUESTS, BLOCKS),
+            ratio(READS, BLOCKS),
             4,
             "Each lane loads its own value once; the largest of 32 comes by shuffles.",
         ),
@@ -262,7 +254,7 @@ tensor_tiles = Exercise(
             2 * 32 * 128 * 256,
             "Each tile of C needs one mma_sync for every 16 of k, by one warp.",
         ),
-        exactly("float multiply-adds by threads", FUSED, 0, "Leave the multiplication to mma_sync."),
+        exactly("products by threads", "course__products.sum", 0, "Leave the multiplication to mma_sync."),
     ],
     hints=[
         "Three fragments: matrix_a and matrix_b of half, both row_major here, and an accumulator of float.",

@@ -4,11 +4,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
-from ..promises import at_least, at_most, exactly
+from ..promises import WRITTEN, Promise, at_least, at_most, exactly, written_sectors
 from .pipeline_picture import timeline
 from .pipelines import Costs, Scheme, producers, simulate, staged
 
-COPIES = "smsp__inst_executed_op_ldgsts.sum"
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 BARRIERS = "course__barriers.sum"
 IN_FLIGHT = "course__async_bytes_in_flight.max"
@@ -48,6 +47,18 @@ __device__ void copy16(float4* shared, const float4* global) {  // 16 bytes
 ALL_COPIED = exactly(
     "plain load requests", LOADS, 0, "Every value of x comes by an asynchronous copy, and only once."
 )
+COPIED_ONCE = exactly(
+    "sectors copied",
+    "course__copied_sectors.sum",
+    written_sectors,
+    "As many as y has: each row is to be copied once, and all of it.",
+)
+
+
+def _barriers(each: int, row_bytes: int, advice: str) -> Promise:
+    """At most `each` barrier instructions for every `row_bytes` of y."""
+    return at_most("barriers of all warps", BARRIERS, lambda p: each * p[WRITTEN] / row_bytes, advice)
+
 
 # -- blur_rows: one buffer becomes two stages ----------------------------------------
 
@@ -95,18 +106,14 @@ blur_rows = Exercise(
 """,
     promises=[
         ALL_COPIED,
+        COPIED_ONCE,
         at_least(
             "bytes in flight while a row is used",
             IN_FLIGHT,
             512,
             "Start the copy of the next row before you use this one.",
         ),
-        at_most(
-            "barriers of all warps",
-            BARRIERS,
-            COPIES,
-            "One barrier a row is enough, if the next copy is started behind it.",
-        ),
+        _barriers(4, 512, "One barrier a row is enough, if the next copy is started behind it."),
         exactly("shared bytes", SHARED, 1024, "Two rows of 512 bytes."),
     ],
     hints=[
@@ -162,13 +169,14 @@ flip_tiles = Exercise(
 """,
     promises=[
         ALL_COPIED,
+        COPIED_ONCE,
         at_least(
             "bytes in flight while a matrix is used",
             IN_FLIGHT,
             3072,
             "Three matrices of 1,024 bytes: wait only for the oldest group.",
         ),
-        at_most("barriers of all warps", BARRIERS, COPIES, "One barrier a matrix is enough."),
+        _barriers(2, 1024, "One barrier a matrix is enough."),
         exactly("shared bytes", SHARED, 4096, "Four matrices of 1,024 bytes."),
     ],
     hints=[
@@ -234,18 +242,14 @@ row_steps = Exercise(
 }
 """,
     promises=[
-        exactly(
+        at_most(
             "plain load requests",
             LOADS,
-            lambda p: p[COPIES] / 2,
-            "Only the producer reads index[i]; the rows come by asynchronous copies.",
+            lambda p: p[WRITTEN] / 256,
+            "Only the producer reads index[i], once; the rows come by asynchronous copies.",
         ),
-        at_most(
-            "barrier instructions of all warps",
-            BARRIERS,
-            lambda p: 3 * p[COPIES],
-            "For each row: the producer waits and arrives, and so do both other warps.",
-        ),
+        COPIED_ONCE,
+        _barriers(6, 256, "For each row: the producer waits and arrives, and so do both other warps."),
         exactly("shared bytes", SHARED, 512, "Two rows of 256 bytes."),
     ],
     hints=[

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..exercises import Exercise, Launch
 from ..kernels import Kernel
-from ..promises import at_most, exactly
+from ..promises import READS, at_most, exactly
 from .reading_picture import order_picture
 from .reading_sources import BOUNDED, CHOOSE, SQUARES
 
@@ -149,7 +149,7 @@ remove_spill(float* y, const float* x, int n) {
         at_most("registers per thread", REGISTERS, 32, "Keep __launch_bounds__(1024, 2)."),
         at_most(
             "load requests of each warp",
-            per_warp(LOADS),
+            per_warp(READS),
             48,
             "Read each value once: the mean and the sum of squares can both grow with k.",
         ),
@@ -208,7 +208,7 @@ void drop_branch(float* y, const float* a, const float* b, const float* x, int n
         ),
         at_most(
             "load requests of each warp",
-            per_warp(LOADS),
+            per_warp(READS),
             2,
             "Loading a and b and choosing afterwards drops the branch too, with a load too many. Choose "
             "the pointer.",

@@ -8,11 +8,7 @@ from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
 from ..pictures.style import BLACK, INK, PAPER, boxes, lane_colours, new_figure
-from ..promises import at_most, exactly
-
-LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
-LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
-DISTINCT = "course__unique_dram_bytes_ld"
+from ..promises import READ_SECTORS, READS, at_most, exactly, written_sectors
 
 
 def _random(*shape: int) -> np.ndarray:
@@ -83,9 +79,9 @@ extern "C" __global__ void copy_all(float* y, const float* x, int n) {
 """,
     promises=[
         exactly(
-            "sectors loaded",
-            LD_SECTORS,
-            lambda p: p[DISTINCT] / 32,
+            "sectors read",
+            READ_SECTORS,
+            written_sectors,
             "Each sector is to be fetched once: neighbours read neighbours, and each element has one reader.",
         )
     ],
@@ -153,9 +149,9 @@ extern "C" __global__ void pair_rows(float* y, const float* x, int rows, int col
 """,
     promises=[
         exactly(
-            "sectors loaded",
-            LD_SECTORS,
-            lambda p: p[DISTINCT] / 32,
+            "sectors read",
+            READ_SECTORS,
+            lambda p: 2 * written_sectors(p),
             "Thread t of a block takes column t of its 128: then a warp reads 128 bytes in a row.",
         )
     ],
@@ -176,8 +172,8 @@ def _launch_both(n: int) -> Launch:
 
 
 def loads_per_warp(p: Mapping) -> float:
-    """Global load requests over the warps of the launch."""
-    return 32 * p[LD_REQUESTS] / (p["launch__grid_size"] * p["launch__block_size"])
+    """Global read requests over the warps of the launch."""
+    return 32 * p[READS] / (p["launch__grid_size"] * p["launch__block_size"])
 
 
 def _picture_both() -> Figure:

@@ -21,10 +21,11 @@ from ..sweeps import sweep
 from . import start_kernels as k
 from . import start_sweeps as s
 from .course_map import chapter
-from .start_here import LD_REQUESTS, LD_SECTORS
 from .start_picture import ladder
 from .start_picture import machine as draw_machine
 
+LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 SECTORS, FEWEST = "memory_l2_theoretical_sectors_global", "memory_l2_theoretical_sectors_global_ideal"
 SHARED, SHARED_FEWEST = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 STEPS = list(s.STEPS)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ..exercises import Exercise, Launch
 from ..pictures import warp_to_sectors
 from ..pictures.style import BLACK, FAINT, INK, ORANGE, SKY, boxes, new_figure
-from ..promises import at_most, ratio
+from ..promises import READ_SECTORS, at_most, coalesced, ratio
 
 LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
@@ -21,7 +21,7 @@ LANES = np.arange(32)
 
 def times_read(counted: Any) -> float:
     """How often requests bring a byte, on average: bytes of all sectors loaded over the distinct bytes."""
-    return 32 * counted[LD_SECTORS] / counted[DISTINCT]
+    return 32 * counted[READ_SECTORS] / counted[DISTINCT]
 
 
 def load_line(counted: Any, array: str) -> Any:
@@ -204,10 +204,7 @@ extern "C" __global__ void gram(float* g, const float* a, int rows, int n) {
 }
 """,
     promises=[
-        at_most(
-            "sectors per global load request",
-            ratio(LD_SECTORS, LD_REQUESTS),
-            4,
+        coalesced(
             "A thread need not load what it will use. Let threadIdx.x follow the rows of A in both loads.",
         ),
         at_most(

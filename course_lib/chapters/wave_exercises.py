@@ -4,14 +4,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
-from ..promises import at_most, exactly, ratio
+from ..promises import at_most, coalesced, exactly
 from .wave_picture import gantt
 from .waves import Turn, equal_shares, fixed_order, hardware_order
 
 ATOMICS = "course__atomics_global.sum"
 BLOCKS = "launch__grid_size"
-LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
-LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 ROWS = "time, in rows"
 
 BLOCK_SUM = r"""
@@ -24,12 +22,8 @@ __device__ int block_sum(int value) {  // every thread gets the sum over the 128
     return part[0] + part[1] + part[2] + part[3];
 }
 """
-COALESCED = at_most(
-    "sectors per load request",
-    ratio(LD_SECTORS, LD_REQUESTS),
-    5,
-    "Let the 128 threads of the block take 128 neighbours, then the next 128.",
-)
+NO_SUM = -(2**31)  # what y holds before
+COALESCED = coalesced("Let the 128 threads of the block take 128 neighbours, then the next 128.")
 
 
 def _numbers(count: int) -> np.ndarray:
@@ -160,12 +154,17 @@ even_rows = Exercise(
 # -- next_job: a queue for jobs of unequal length ------------------------------------
 
 
-def _launch_next_job(jobs: int) -> Launch:
+def _launch_next_job(jobs: int, drawn: int = 0) -> Launch:
     length = np.random.default_rng(3).permutation(np.arange(1, jobs + 1, dtype=np.int32) * 61)
     start = (np.cumsum(length) - length).astype(np.int32)
-    x, y, ticket = _numbers(int(length.sum())), np.full(jobs, -(2**31), np.int32), np.zeros(1, np.int32)
+    x, y, ticket = _numbers(int(length.sum())), np.full(jobs, NO_SUM, np.int32), np.full(1, drawn, np.int32)
     args = (y, x, start, length, ticket, np.int32(jobs))
-    return Launch((4,), (128,), args, output=y, inputs=(x, start))
+    return Launch((4,), (128,), args, output=y, inputs=(x, start, drawn))
+
+
+def _next_job(x: np.ndarray, start: np.ndarray, drawn: int) -> np.ndarray:
+    """The sums; of jobs that were drawn before, none."""
+    return np.where(np.arange(start.size) < drawn, NO_SUM, np.add.reduceat(x, start)).astype(np.int32)
 
 
 def _picture_next_job() -> Figure:
@@ -184,11 +183,11 @@ extern "C" __global__ void next_job(int* y, const int* x, const int* start, cons
 next_job = Exercise(
     name="next_job",
     task="y[j] = sum of the length[j] elements of x from start[j] on. 4 blocks of 128 threads stay; each "
-    "takes the next job whenever it has finished one. ticket[0] is 0 at the start.",
+    "takes the next job whenever it has finished one. ticket[0] is the first job.",
     entry="next_job",
-    spec=lambda x, start: np.add.reduceat(x, start).astype(np.int32),
+    spec=_next_job,
     launch=_launch_next_job,
-    cases=[{"jobs": 12}, {"jobs": 3}, {"jobs": 17}],
+    cases=[{"jobs": 12}, {"jobs": 3}, {"jobs": 17, "drawn": 2}],
     stub=NEXT_JOB + "    // your code here\n}\n",
     solution=NEXT_JOB
     + r"""    __shared__ int job;
