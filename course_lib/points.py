@@ -50,6 +50,18 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Built(Point):
+    """A launch whose table says what the compiler made of it: the columns `registers` and `local_bytes`."""
+
+    def launcher(self, cp: Any) -> Callable[[], object]:
+        """As for a `Point`, and fills in the two columns."""
+        kernel = self.compiled(cp)
+        self.columns["registers"] = int(kernel.num_regs)  # type: ignore[index]
+        self.columns["local_bytes"] = int(kernel.local_size_bytes)  # type: ignore[index]
+        return super().launcher(cp)
+
+
+@dataclass(frozen=True)
 class Call:
     """A library's way to do the same, timed on a GPU only and never modelled.
 
@@ -78,6 +90,11 @@ class Reading:
     flops: int = 0
     warm: bool = False
     n: int = 0
+
+
+def no_points(size: int) -> list[Point]:
+    """A sweep of calls and readings alone."""
+    return []
 
 
 def no_calls(size: int) -> list[Call | Reading]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..gpus import DEFAULT, gpu
 from ..kernels import Kernel
 from ..points import LINEAR, Call, Point, Sweep, floats
 from . import fusion_calls as calls
@@ -20,6 +21,7 @@ from . import fusion_rows as r
 COLUMNS = 8192  # of the matrices whose rows are normalised or added up
 DEPTH, WIDTH = 64, 256  # of the matrix product: n x 64 by 64 x 256
 THREADS = 256
+SMS = gpu(DEFAULT).sms
 LONGER = (1, 0, 1)  # how counts, blocks and bytes grow where a larger size means longer rows
 
 
@@ -67,7 +69,7 @@ def _fast_rows(kernel: Kernel, following: Kernel, rows: int, vectors: int = 0) -
     """The same on three block sizes, asking for the next row meanwhile, and without streaming accesses."""
     sizes = (256, 512, 1024)
     made = [_rows(f"fused float4 {t} threads", kernel.define(THREADS=t), rows, t, vectors) for t in sizes]
-    for threads, blocks in ((512, 264), (1024, 132)):
+    for threads, blocks in ((512, 2 * SMS), (1024, SMS)):
         label = f"fused float4 {threads} threads next row meanwhile"
         made.append(_rows(label, following.define(THREADS=threads), rows, threads, vectors, blocks))
     plain = kernel.define(THREADS=512, PLAIN=1)

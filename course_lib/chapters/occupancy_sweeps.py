@@ -3,15 +3,13 @@
 With 50 launches per row: 2 s for `occupancy_loads`, 3 s each for `occupancy_coarse` and `occupancy_spills`.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..gpus import DEFAULT, gpu
 from ..occupancy import occupancy
-from ..points import LINEAR, Arguments, Point, Sweep, floats
+from ..points import LINEAR, Arguments, Built, Point, Sweep, floats
 from . import occupancy_kernels as k
 
 CUBIC = (3, 2, 2)  # how counts, blocks and distinct bytes grow with n
@@ -24,7 +22,7 @@ RESIDENT = (4, 8, 12, 16, 24, 32)  # blocks per SM of an H200
 LOADS = (1, 2, 4, 8)
 STATIC_LIMIT = 48 << 10  # bytes of shared memory that a kernel may declare
 PER_BLOCK = SMALL_BLOCK * COUNT  # floats
-WHOLE_WAVES = 15 * 132 * 32  # blocks: 132 SMs with any of RESIDENT run them in whole waves
+WHOLE_WAVES = 15 * gpu(DEFAULT).sms * 32  # blocks: with any of RESIDENT they run in whole waves
 
 
 def reserved_bytes(blocks: int) -> int:
@@ -59,18 +57,6 @@ def loads(n: int) -> list[Point]:
 
 
 # -- coarsening: fewer warps, each with more to do ---------------------------------
-
-
-@dataclass(frozen=True)
-class Built(Point):
-    """A launch whose table says what the compiler made of it: the columns `registers` and `local_bytes`."""
-
-    def launcher(self, cp: Any) -> Callable[[], object]:
-        """As for a `Point`, and fills in the two columns."""
-        kernel, args = self.kernel.compile(cp), self.arguments(cp)
-        self.columns["registers"] = int(kernel.num_regs)  # type: ignore[index]
-        self.columns["local_bytes"] = int(kernel.local_size_bytes)  # type: ignore[index]
-        return lambda: kernel(self.grid, self.block, args)
 
 
 def product(n: int, per: int, blocks: int, columns: dict[str, int | str]) -> Built:

@@ -5,15 +5,14 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from .. import backend
 from ..emulator import RawKernel
-from ..gpus import WARP, device, names
-from ..gpus import gpu as find_gpu
+from ..evidence import every_gpu, verdict
+from ..gpus import WARP, Gpu
 from ..occupancy import occupancy
-from ..report import Cell, Table
+from ..report import Table
 from . import pipeline_kernels as k
 from .pipeline_picture import timeline
-from .pipeline_sweeps import REGISTERS
+from .pipeline_sweeps import REGISTERS, SIZE
 from .pipelines import (
     bytes_in_flight,
     costs,
@@ -62,8 +61,7 @@ def assembled(cases: Sequence[tuple[str, int]] = ASSEMBLED) -> Table:
     for name, tile in cases:
         made = RawKernel(kernels[name].source, kernels[name].name, k.tiled(kernels[name], tile, 2).options)
         before, every = asked_after(made.sass)
-        cells = [name, f"{tile * k.FLOAT4 // 1024} KB", made.num_regs, f"{before} of {every}"]
-        rows.append([Cell(text) for text in cells])
+        rows.append([name, f"{tile * k.FLOAT4 // 1024} KB", made.num_regs, f"{before} of {every}"])
     header = ["kernel", "tile", "registers per thread", "multiply-adds before the next tile is asked for"]
     return Table(header, rows, {0}, "counted in the SASS of the loop")
 
@@ -134,7 +132,7 @@ def show_pipeline(stages: int = 2, tile_kb: int = 4, blocks: int = 1) -> tuple[F
     share = f"{flying / little_bytes():.0%} of what its share of DRAM needs"
     lines = [
         f"{said}: {found.blocks} fit on an SM ({found.fraction:.1%} occupancy), {fit} run",
-        f"modelled: {flying:,} bytes in flight on an SM, {share}; {ms:.3f} ms for 2^21 rows",
+        f"modelled: {flying:,} bytes in flight on an SM, {share}; {ms:.3f} ms for {SIZE}",
     ]
     return figure, "\n".join(lines)
 
@@ -143,24 +141,20 @@ def show_pipeline(stages: int = 2, tile_kb: int = 4, blocks: int = 1) -> tuple[F
 
 
 def by_gpu(tile: int = 256) -> Table:
-    """For every GPU of the table: one buffer against 3 stages, with 1 and with 2 blocks on an SM."""
-    rows = [
-        _gpu_row(name, name, tile) for name in names() if float(find_gpu(name).architecture.capability) >= 8
-    ]
-    if backend.on_gpu():
-        rows.append(_gpu_row(device().name, f"{device().name}, this machine", tile))
+    """For every GPU that copies in the background: one buffer against 3 stages, 1 and 2 blocks an SM."""
+    able = [(gpu, label) for gpu, label in every_gpu() if float(gpu.architecture.capability) >= 8]
+    rows = [_gpu_row(gpu, label, tile) for gpu, label in able]
     header = ["GPU", "bytes needed"]
     for blocks in (1, 2):
         header += [f"{blocks} an SM: one buffer, ms", "3 stages, ms", "should it move?"]
-    caption = "modelled: 2^21 rows, tiles of 4 KB, 1 or 2 blocks an SM; bytes that an SM needs in flight"
-    return Table(header, rows, {0, 4, 7}, caption)
+    size = f"{SIZE}, tiles of {tile * k.FLOAT4 // 1024} KB, 1 or 2 blocks an SM"
+    return Table(header, rows, {0, 4, 7}, f"modelled: {size}; bytes that an SM needs in flight")
 
 
-def _gpu_row(name: str, label: str, tile: int) -> list[Cell]:
-    cells = [label, f"{little_bytes(name):,.0f}"]
+def _gpu_row(gpu: Gpu, label: str, tile: int) -> list[str]:
+    cells = [label, f"{little_bytes(gpu):,.0f}"]
     for blocks in (1, 2):
-        one = predicted_ms("one buffer", 1, tile, blocks, gpu=name)
-        three = predicted_ms("stages", 3, tile, blocks, gpu=name)
-        gain = one / three
-        cells += [f"{one:.3f}", f"{three:.3f}", f"yes, {gain:.1f} times" if gain > 1.05 else "no"]
-    return [Cell(text) for text in cells]
+        one = predicted_ms("one buffer", 1, tile, blocks, gpu=gpu)
+        three = predicted_ms("stages", 3, tile, blocks, gpu=gpu)
+        cells += [f"{one:.3f}", f"{three:.3f}", verdict(one / three, "{:.1f} times")]
+    return cells

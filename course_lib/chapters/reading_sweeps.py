@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..points import LINEAR, THREADS, Point, Sweep, floats
+from ..points import LINEAR, THREADS, Built, Point, Sweep, floats
 from . import reading_sources as k
-from .occupancy_sweeps import Built
 
 CAPS = (64, 48, 40, 32, 24)  # registers a thread may have; it wants 56
 ROWS = 48  # values of which a thread takes the variance

@@ -10,8 +10,7 @@ from ..kernels import OPTIONS, Kernel
 from ..points import Call, Point, Sweep
 from . import register_tiling_kernels as k
 from . import tiling_kernels as low
-from .tiling_sweeps import CUBIC, cublas, square_grid, work
-from .tiling_sweeps import _matrices as matrices
+from .tiling_sweeps import CUBIC, cublas, matrices, square_grid, work
 
 # the last rung: sizes of tiles, chosen on an H200
 BEST = {"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8, "WM": 32, "WN": 64, "GROUP": 4, "BLOCKS": 2}

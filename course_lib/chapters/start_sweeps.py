@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 
 from .. import kernels
+from ..gpus import DEFAULT, gpu
+from ..graphs import captured
 from ..kernels import Kernel
-from ..points import LINEAR, LOOP, Call, Point, Reading, Sweep, floats
+from ..points import LINEAR, LOOP, Call, Point, Reading, Sweep, floats, no_points
 from ..timing import measure, nothing
 from . import start_kernels as k
-from .launch_runs import captured
 
 THREADS, EACH = 256, 8
 LARGE = 1 << 26  # floats of each array: 268 MB, far above any L2
 SIZES = (*(1 << power for power in (12, 14, 16, 18, 19, 20, 21)), 3 << 20, *(1 << p for p in (22, 24, 26)))
 IN_L2 = 3 << 20  # floats of each array: 36 MB in all, which the 60 MB of an H200's L2 hold
-PLACES = 132 * 8  # blocks of 256 threads that an H200 runs at once
+PLACES = gpu(DEFAULT).sms * 8  # blocks of 256 threads that an H200 runs at once
 RUNS = 40  # single runs, one after the other
 SMALL = 1 << 20
 
@@ -266,11 +267,6 @@ def series(n: int) -> tuple[float, ...]:
     cp.cuda.get_current_stream().synchronize()
     time.sleep(1.0)
     return tuple(measure(cp, launch, nothing, 0, 1)[0] for _ in range(RUNS))
-
-
-def no_points(size: int) -> list[Point]:
-    """A sweep of calls and readings alone."""
-    return []
 
 
 # Not modelled (small = 0): `start_sizes` and `start_tail` have launches of many sizes in one table, whose

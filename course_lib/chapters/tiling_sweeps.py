@@ -42,7 +42,7 @@ def matmul(n: int) -> list[Point]:
     variants = {"naive": (k.NAIVE, 32), "coalesced": (k.COALESCED, 32)}
     variants |= {f"tiled {tile}": (k.TILED.define(TILE=tile), tile) for tile in TILES}
     return [
-        point(kernel, {"variant": name, "size": n}, n, tile, _matrices(n, n))
+        point(kernel, {"variant": name, "size": n}, n, tile, matrices(n, n))
         for name, (kernel, tile) in variants.items()
     ]
 
@@ -60,7 +60,7 @@ def cublas(n: int) -> list[Call]:
     return [Call({"variant": "cuBLAS", "size": n}, launcher, **work(n))]
 
 
-def _matrices(n: int, pitch: int) -> Arguments:
+def matrices(n: int, pitch: int) -> Arguments:
     """C, A and B, rows `pitch` floats apart, and n."""
 
     def make(cp: Any) -> tuple:
@@ -141,7 +141,7 @@ def edges(n: int) -> list[Point]:
 
 
 def _pitched(n: int, pitch: int) -> Arguments:
-    made = _matrices(n, pitch)
+    made = matrices(n, pitch)
     return lambda cp: (*made(cp), np.int32(pitch))
 
 

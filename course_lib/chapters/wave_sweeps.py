@@ -12,7 +12,7 @@ import numpy as np
 from ..gpus import DEFAULT, gpu
 from ..kernels import Kernel
 from ..occupancy import occupancy
-from ..points import LOOP, Arguments, Call, Point, Sweep, floats
+from ..points import LOOP, Arguments, Call, Point, Sweep, floats, no_points
 from . import wave_kernels as k
 
 SMS = gpu(DEFAULT).sms
@@ -170,11 +170,6 @@ def _run_once(call: Callable[[], object]) -> Callable[[], object]:
     """The call, after the first one, which chooses and loads kernels."""
     call()
     return call
-
-
-def no_points(size: int) -> list[Point]:
-    """A sweep of library calls alone."""
-    return []
 
 
 # `waves_cures` and `waves_many` are not modelled (small = 0). The model takes a launch's work as spread
