@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..evidence import measured, not_recorded, recording
-from ..gpus import DEFAULT, gpu
+from ..gpus import DEFAULT
 from ..pictures.charts import Series
 from ..pictures.charts import sweep as draw_sweep
 from ..recorded import Table
@@ -49,7 +49,6 @@ def cost_words(count: int = 1000) -> str:
         f"recorded, {count:,} empty kernels: {launch:.2f} µs a launch, {node:.2f} µs a graph node, "
         f"ratio {launch / node:.1f}",
         f"recorded: with the queue filled beforehand, the GPU alone takes {alone:.2f} µs a launch",
-        _earlier_words(),
     ]
     made = _each(table, "graph, made").get(count)
     if made:
@@ -62,15 +61,6 @@ def cost_words(count: int = 1000) -> str:
     if now:
         lines.append(f"measured: {now['launches']:.2f} µs a launch, {now['graph']:.2f} µs a graph node")
     return "\n".join(lines)
-
-
-def _earlier_words() -> str:
-    """The figures of data/gpus.toml, from another day and host."""
-    found = gpu(DEFAULT).measured
-    launch, node = found.launch_us, found.graph_node_us
-    return (
-        f"recorded on another day, for one kernel alone: {launch} µs and {node} µs, ratio {launch / node:.1f}"
-    )
 
 
 # -- how much work makes up for it -----------------------------------------------------
