@@ -113,5 +113,5 @@ def _meaning(source: str) -> str:
 
 def _clean_up() -> None:
     """End captures that an error left open, and wait for what is left."""
-    standin.streams.abandon_captures()
+    standin.work.abandon_captures()
     standin.cuda.Device().synchronize()

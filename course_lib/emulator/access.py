@@ -57,6 +57,7 @@ class MemoryAccess:
         region = self.chunk.launch.memory.find(first)
         if region is None or first + span + size > region.end or (bits | first) & (size - 1):
             fault(self, address, offset, size, site, "global")
+        region.touch(first, first + span + size)
         return region, (first - region.start) >> shift, 0 if base is None else base.indices(shift)
 
     def _window(
@@ -154,6 +155,8 @@ class MemoryAccess:
         region, view, first, indices = place.region, place.view, place.first, place.indices
         if region is not None and not region.writable:
             refuse_store(self, address, offset, region.name, site)
+        if region is not None:
+            region.store()
         if self.chunk.observer is not None:
             width = dtype.itemsize * len(values)
             self.chunk.observer.access(
@@ -176,6 +179,8 @@ class MemoryAccess:
         region = place.region
         if region is not None and not region.writable:
             refuse_store(self, address, offset, region.name, site)
+        if region is not None:
+            region.store()
         if self.chunk.observer is not None:
             space, width = "atomic " + place.space, dtype.itemsize
             self.chunk.observer.access(

@@ -24,6 +24,7 @@ SHARED_WINDOW = 0x7E00_0000_0000
 LOCAL_WINDOW = 0x7D00_0000_0000
 WINDOW_SIZE = 1 << 32
 EARLIER = "an array of an earlier launch"
+NOWHERE = (1 << 64, 0)
 POISON = 0x7FFF7FFF  # a NaN as f16, bf16, f32 and f64, and a conspicuous integer
 
 
@@ -40,11 +41,27 @@ class Region:
     writable: bool = True
     space: str = "global"
     views: dict[np.dtype, np.ndarray] = field(default_factory=dict)
+    touched: tuple[int, int] = field(default=NOWHERE, init=False)  # lowest byte, and behind the highest
+    stored: tuple[int, int] = field(default=NOWHERE, init=False)
+    last: tuple[int, int] = field(default=NOWHERE, init=False)  # the bytes of the last access
 
     @property
     def end(self) -> int:
         """First address behind the region."""
         return self.start + len(self.buffer)
+
+    def touch(self, first: int, end: int) -> None:
+        """An access to the bytes `first` to `end`, which are in the region."""
+        low, high = self.touched
+        self.last = first, end
+        if first < low or end > high:
+            self.touched = min(first, low), max(end, high)
+
+    def store(self) -> None:
+        """The last access is a store."""
+        (first, end), (low, high) = self.last, self.stored
+        if first < low or end > high:
+            self.stored = min(first, low), max(end, high)
 
     def copied(self) -> Region:
         """The same addresses over a copy of the buffer."""
@@ -139,6 +156,10 @@ class GlobalMemory:
                 inside |= address - np.uint64(window) < np.uint64(WINDOW_SIZE)
             inside = ~inside
         return inside[()]
+
+    def region_of(self, owner: np.ndarray) -> Region | None:
+        """The region over the memory of an array that owns it, or None if it is not mapped."""
+        return self._owners.get(_bounds(owner)[0])
 
     def find(self, address: int) -> Region | None:
         """The region that holds `address`, or None."""

@@ -18,7 +18,7 @@ from .arrays import MADE, array_work, device, device_call, host, ndarray, poison
 from .copies import note_copy_in
 from .kernels import RawKernel, RawModule
 from .names import CONSTANTS, FUNCTIONS, LINALG, TESTING, Namespace, lacking, lift
-from .streams import refuse_capture
+from .work import refuse_capture
 
 __all__ = ["RawKernel", "RawModule", "array", "asarray", "asnumpy", "cuda", "empty", "ndarray", "random"]
 

@@ -14,13 +14,15 @@ from numpy.typing import DTypeLike
 from ..emulator.undefined import make_undefined
 from .copies import copy_in, copy_out, host_read
 from .ledger import Operation
-from .streams import Stream, refuse_capture, submit
+from .order import Clock
+from .streams import Stream
+from .work import refuse_capture, submit
 
 if TYPE_CHECKING:
     from .cuda import Device
 
 MADE = "make arrays before it, or their memory may be given away while the graph uses it"
-CAPTURED = "the stand-in captures kernels and copies, not {}"
+CAPTURED = "the stand-in captures kernels, fill and assignments, not {}"
 UNSUPPORTED = "Unsupported type <class 'numpy.ndarray'>: move it to the GPU with cp.asarray first"
 
 
@@ -42,14 +44,38 @@ class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
         out: np.ndarray | None = None,
         blocking: bool = True,
     ) -> np.ndarray:
-        """A copy of the array as a NumPy array. In pinned `out`, not `blocking`, it arrives when you wait."""
+        """A copy of the array as a NumPy array. In pinned `out`, not `blocking`, it arrives when you wait.
+
+        Raises:
+            TypeError, ValueError: `out` is of another kind, dtype or shape.
+            RuntimeError: `out` has gaps, or the stream is capturing.
+        """
+        if out is not None:
+            fitting(self, out, "obtained from")
+            if not out.flags.forc:
+                raise RuntimeError("`out` cannot be specified when copying to non-contiguous ndarray")
         return copy_out(host(self), stream, order, out, blocking)
 
     def set(self, arr: np.ndarray, stream: Stream | None = None) -> None:
-        """Copy a NumPy array of the same shape and dtype into this one, in a stream or the current one."""
-        if arr.shape != self.shape or arr.dtype != self.dtype:
-            raise ValueError(f"set: {arr.dtype}{arr.shape} does not fit {self.dtype}{self.shape}")
-        copy_in(host(self), arr, stream)
+        """Copy a NumPy array of the same shape and dtype into this one, in a stream or the current one.
+
+        Raises:
+            TypeError, ValueError: another kind, dtype or shape.
+            RuntimeError: this array has gaps, or the stream is capturing.
+        """
+        fitting(self, arr, "set to")
+        if not self.flags.forc:
+            raise RuntimeError("Cannot set to non-contiguous array: set the whole one")
+        order = "C" if self.flags.c_contiguous else "F"
+        copy_in(host(self), np.asarray(arr, order=order), stream)
+
+    def fill(self, value: Any) -> None:
+        """Set every element, in the current stream; a capture takes it up."""
+
+        def run(_: Clock) -> None:
+            host(self).fill(host(value))
+
+        submit(Operation("array function", "fill"), "fill", run, writes=[(host(self), "the array")])
 
     @property
     def data(self) -> Any:
@@ -83,9 +109,14 @@ class ndarray(np.ndarray):  # noqa: N801  (CuPy's name)
     def __setitem__(self, key, value):
         if isinstance(value, np.ndarray) and not isinstance(value, ndarray) and value.size != 1:
             raise ValueError("non-scalar numpy.ndarray cannot be used to fill: use cp.asarray first")
-        key = host(key) if not isinstance(key, tuple) else tuple(host(k) for k in key)
-        array_work("an assignment", [a for a in (host(value),) if isinstance(a, np.ndarray)], [host(self)])
-        host(self)[key] = host(value)
+        key, value = host(key) if not isinstance(key, tuple) else tuple(host(k) for k in key), host(value)
+        reads = [(value, "the array")] if isinstance(value, np.ndarray) else []
+        writes = [(_written(host(self), key), "the array")]
+
+        def run(_: Clock) -> None:
+            host(self)[key] = value
+
+        submit(Operation("array function", "an assignment"), "an assignment", run, reads, writes)
 
     def __repr__(self):
         return repr(host_read(host(self)))
@@ -140,7 +171,7 @@ for _name in "argmax argmin argsort choose dot mean nonzero searchsorted std tak
     setattr(ndarray, _name, _wrap_method(_name))
 for _name in "__bool__ __complex__ __float__ __index__ __int__ item tobytes tolist".split():
     setattr(ndarray, _name, _read_method(_name))
-for _name in "fill partition put sort".split():
+for _name in "partition put sort".split():
     setattr(ndarray, _name, _work_method(_name, in_place=True))
 for _name in "astype clip compress conj copy cumprod cumsum diagonal flatten repeat round".split():
     setattr(ndarray, _name, _work_method(_name, in_place=False))
@@ -200,6 +231,28 @@ def array_work(name: str, reads: list[np.ndarray], writes: list[np.ndarray]) -> 
     refuse_capture(CAPTURED.format(name))
     named_reads, named_writes = ([(a, "the array") for a in arrays] for arrays in (reads, writes))
     submit(Operation("array function", name), name, lambda _: None, named_reads, named_writes)
+
+
+def fitting(array: np.ndarray, other: Any, verb: str) -> None:
+    """Refuse what CuPy refuses to copy between the host and a GPU array.
+
+    Raises:
+        TypeError: `other` is no NumPy array, or of another dtype.
+        ValueError: it has another shape.
+    """
+    if not isinstance(other, np.ndarray) or isinstance(other, ndarray):
+        raise TypeError(f"Only numpy.ndarray can be {verb} cupy.ndarray, not {type(other).__name__}")
+    if other.dtype != array.dtype:
+        raise TypeError(f"{other.dtype} array cannot be {verb} {array.dtype} array")
+    if other.shape != array.shape:
+        raise ValueError(f"Shape mismatch: {array.shape} on the GPU, {other.shape} on the host")
+
+
+def _written(array: np.ndarray, key: Any) -> np.ndarray:
+    """The part of the array that an assignment writes; the whole where the key is no slice."""
+    found = array[key]
+    part = isinstance(found, np.ndarray) and np.may_share_memory(found, array)
+    return found if part else array
 
 
 def _operand(value):

@@ -9,10 +9,15 @@ from .order import Clock, Named, Order, covers
 
 if TYPE_CHECKING:
     from .streams import Stream
+    from .work import Touched
 
 
 class CUDARuntimeError(RuntimeError):
     """An error of the CUDA runtime, by its name there."""
+
+
+class CUDADriverError(RuntimeError):
+    """An error of the CUDA driver, by its name there."""
 
 
 def capture_error(name: str, text: str) -> CUDARuntimeError:
@@ -22,11 +27,11 @@ def capture_error(name: str, text: str) -> CUDARuntimeError:
 
 @dataclass(frozen=True)
 class Node:
-    """Work that a graph holds: what it is, how to run it, and the memory it reads and writes."""
+    """Work that a graph holds: what it is, how to run it (`submit`), and the memory it reads and writes."""
 
     operation: Operation
     label: str
-    run: Callable[[Clock], None]
+    run: "Callable[[Clock], Touched | None]"
     reads: tuple[Named, ...]
     writes: tuple[Named, ...]
 
@@ -55,7 +60,8 @@ class Capture:
     def add(self, stream: "Stream", node: Node) -> list[str]:
         """Take up a node; sentences about what nothing in the graph orders."""
         self.nodes.append(node)
-        return self.order.work(stream.ptr, node.label, node.reads, node.writes)
+        self.order.start(stream.ptr)
+        return self.order.touch(stream.ptr, node.label, node.reads, node.writes)
 
     def broken(self, name: str, text: str) -> CUDARuntimeError:
         """The error, after which the capture gives no graph."""

@@ -8,7 +8,7 @@ import json
 from functools import cache
 from pathlib import Path
 
-from . import streams
+from . import work
 from .names import lacking
 from .pinned import PinnedMemoryPointer, alloc_pinned_memory
 from .streams import CUDARuntimeError, Event, Graph, Stream, get_current_stream
@@ -41,7 +41,7 @@ class Device:
 
     def synchronize(self) -> None:
         """Let the host wait for every stream."""
-        streams.device_synchronize()
+        work.device_synchronize()
 
     def use(self) -> "Device":
         """Make this the current device, which it always is."""
@@ -86,7 +86,7 @@ class _Runtime:
 
     def deviceSynchronize(self) -> None:  # noqa: N802
         """Let the host wait for every stream."""
-        streams.device_synchronize()
+        work.device_synchronize()
 
     def getDeviceProperties(self, device: int) -> dict:  # noqa: N802
         """What an H200 reports; the name says that it is emulated, and its `uuid` is empty."""

@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 
 from .. import emulator
+from ..emulator.memory import GlobalMemory, owner_of
+from ..emulator.run import launch
 from .arrays import UNSUPPORTED, host, ndarray
 from .ledger import Operation
-from .order import Named
-from .streams import Stream, submit
+from .order import Clock, Named
+from .streams import Stream
+from .work import Touched, submit
 
 
 class RawKernel(emulator.RawKernel):
@@ -24,21 +27,16 @@ class RawKernel(emulator.RawKernel):
             TypeError: an argument is a NumPy array of several elements, which CuPy refuses too.
         """
         given = _arguments(args)
-        launch = super().__call__
-        self.prepare(
-            grid, block, given, shared_mem
-        )  # a launch that cannot be is refused now, captured or not
-        reads, writes = self._touched(given)
-        submit(
-            Operation("kernel", self.name),
-            f"kernel {self.name!r}",
-            lambda _: launch(grid, block, given, shared_mem=shared_mem),
-            reads,
-            writes,
-            stream,
-        )
+        self.prepare(grid, block, given, shared_mem)  # what cannot run is refused now, captured or not
+        reads, writes = self._may_touch(given)
 
-    def _touched(self, args: Sequence[Any]) -> tuple[list[Named], list[Named]]:
+        def run(_: Clock) -> Touched:
+            ended = launch(self.prepare(grid, block, given, shared_mem))
+            return _spans(ended.memory, reads, stores=False), _spans(ended.memory, writes, stores=True)
+
+        submit(Operation("kernel", self.name), f"kernel {self.name!r}", run, reads, writes, stream)
+
+    def _may_touch(self, args: Sequence[Any]) -> Touched:
         """The arrays it may read, and those it may write, by the names of its parameters."""
         stored, declared = self.program.facts.stored, self.program.parameters
         arrays = [
@@ -58,6 +56,17 @@ class RawModule(emulator.RawModule):
         kernel = super().get_function(name)
         kernel.__class__ = RawKernel
         return kernel
+
+
+def _spans(memory: GlobalMemory, arrays: Sequence[Named], stores: bool) -> list[Named]:
+    """The memory behind each array from the first byte touched to the last, or from the first stored to."""
+    found = []
+    for owner, name in {id(owner_of(array)): (owner_of(array), name) for array, name in arrays}.values():
+        region = memory.region_of(owner)
+        if region is not None and (stores or region.touched != region.stored):
+            low, high = region.stored if stores else region.touched
+            found.append((region.buffer[max(0, low - region.start) : max(0, high - region.start)], name))
+    return [(span, name) for span, name in found if span.size]
 
 
 def _arguments(args: Sequence[Any]) -> Sequence[Any]:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -33,6 +35,7 @@ class Operation:
 COPIES = ("copy in", "copy out")
 _kept: list[list[Operation]] = []
 _found: list[list[str]] = []
+_arrived: list[list[np.ndarray]] = []
 
 
 def note(operation: Operation) -> None:
@@ -45,6 +48,19 @@ def note_hazard(text: str) -> None:
     """Add a finding to every list that is being kept."""
     for one in _found:
         one.append(text)
+
+
+def note_arrival(value: np.ndarray) -> None:
+    """Add what a copy has brought to the host to every list that is being kept."""
+    for one in _arrived:
+        one.append(value.copy())
+
+
+@contextmanager
+def arrivals() -> Iterator[list[np.ndarray]]:
+    """A list that fills with what copies bring to the host while the `with` block runs."""
+    with _keeping(_arrived) as mine:
+        yield mine
 
 
 @contextmanager
@@ -66,7 +82,7 @@ def counted_calls(done: Sequence[Operation]) -> dict[str, int]:
     copies = [one for one in done if one.kind in COPIES]
     kinds = ("kernel", "graph", "capture", "copy in", "copy out", "record", "wait", "synchronise")
     return {kind: sum(one.kind == kind for one in done) for kind in kinds} | {
-        "nodes": sum(len(one.nodes) for one in done if one.kind == "graph"),
+        "nodes": sum(node.kind == "kernel" for one in done if one.kind == "graph" for node in one.nodes),
         "bytes in": sum(one.bytes for one in copies if one.kind == "copy in"),
         "bytes out": sum(one.bytes for one in copies if one.kind == "copy out"),
         "blocking": sum(one.blocking for one in copies),

@@ -19,12 +19,16 @@ Named = tuple[np.ndarray, str]  # memory, and what a message calls it
 
 @dataclass(frozen=True)
 class Access:
-    """The bytes `low` to `high` of some memory, read or written by piece number `count` of a stream."""
+    """Some of the bytes `low` to `high`, read or written by piece number `count` of a stream.
+
+    `layout` is None for all of them, else the array interface of those that are touched.
+    """
 
     stream: int
     count: int
     low: int
     high: int
+    layout: dict | None
     writes: bool
     label: str
 
@@ -37,18 +41,18 @@ class Order:
         self.host: Clock = {}
         self._touched: dict[int, tuple[weakref.ref, list[Access]]] = {}
 
-    def work(
-        self,
-        stream: int,
-        label: str,
-        reads: Iterable[Named] = (),
-        writes: Iterable[Named] = (),
-        after: Iterable[Mapping[int, int]] = (),
-    ) -> list[str]:
-        """Add a piece of work to a stream, behind the clocks `after`; sentences about what nothing orders."""
+    def start(self, stream: int, after: Iterable[Mapping[int, int]] = ()) -> Clock:
+        """Begin a piece of work in a stream, behind the clocks `after`; the clock when it is done."""
         clock = merged(self.clock(stream), self.host, *after)
         clock[stream] = clock.get(stream, 0) + 1
         self.clocks[stream] = clock
+        return clock
+
+    def touch(
+        self, stream: int, label: str, reads: Iterable[Named] = (), writes: Iterable[Named] = ()
+    ) -> list[str]:
+        """What the stream's last piece of work has read and written; sentences about what nothing orders."""
+        clock = self.clocks[stream]
         written = {id(array): (array, name) for array, name in writes}
         every = [(array, name, True) for array, name in written.values()]
         every += [(array, name, False) for array, name in reads if id(array) not in written]
@@ -76,8 +80,7 @@ class Order:
         """Compare an access with the earlier ones of the same memory, then keep it."""
         if not array.size:
             return []
-        low, high = np.lib.array_utils.byte_bounds(array)
-        new = Access(stream, clock[stream], low, high, writes, label)
+        new = Access(stream, clock[stream], *_extent(array), writes, label)
         accesses = self._accesses(owner_of(array))
         found = []
         for old in accesses:
@@ -115,15 +118,41 @@ def stream_name(stream: int) -> str:
     return f"stream {stream}" if stream else "the default stream"
 
 
+class _Layout:
+    """An array by its interface, for `np.shares_memory`, which looks at addresses only."""
+
+    def __init__(self, access: Access) -> None:
+        whole = {"data": (access.low, True), "shape": (access.high - access.low,), "typestr": "|u1"}
+        self.__array_interface__ = access.layout or {**whole, "version": 3}
+
+
+def _extent(array: np.ndarray) -> tuple[int, int, dict | None]:
+    """First byte, the one behind the last, and the layout where there are gaps."""
+    low, high = np.lib.array_utils.byte_bounds(array)
+    return low, high, None if high - low == array.nbytes else array.__array_interface__
+
+
+def _overlap(a: Access, b: Access) -> bool:
+    """Whether the two touch a byte in common; also true where that is too hard to tell."""
+    if a.low >= b.high or b.low >= a.high:
+        return False
+    if a.layout is None and b.layout is None:
+        return True
+    try:
+        return np.shares_memory(np.asarray(_Layout(a)), np.asarray(_Layout(b)), max_work=10_000)
+    except np.exceptions.TooHardError:
+        return True
+
+
 def _clash(new: Access, old: Access, clock: Clock) -> bool:
     """The same bytes, one of the two writes, and the older one need not be done."""
-    overlap = new.low < old.high and old.low < new.high
-    return overlap and (new.writes or old.writes) and clock.get(old.stream, 0) < old.count
+    unordered = (new.writes or old.writes) and clock.get(old.stream, 0) < old.count
+    return unordered and _overlap(new, old)
 
 
 def _settled(old: Access, new: Access) -> bool:
     """Whether the new access stands for an older one of the same stream."""
-    inside = new.low <= old.low and old.high <= new.high
+    inside = new.layout is None and new.low <= old.low and old.high <= new.high
     return old.stream == new.stream and inside and (new.writes or not old.writes)
 
 

@@ -169,34 +169,81 @@ def replay(cp):
     return found
 
 
-def copies_in_a_graph(cp):
+def copies_in_a_capture(cp):
     (a,) = arrays(cp, 0)
-    source, out = pinned(cp, 1), pinned(cp, 0)
-    s, found = stream(cp), []
-    with s:
-        s.begin_capture()
-        a.set(source, stream=s)
-        a.get(stream=s, out=out, blocking=False)
-        graph = s.end_capture()
-    for value in (4, 7):
-        source[:] = value
-        graph.launch(s)
-        s.synchronize()
-        found.append(float(out[0]))
-    return found
+    source, out, s, other = pinned(cp, 1), pinned(cp, 0), stream(cp), stream(cp)
+    s.begin_capture()
+    found = [said(lambda value=value: a.set(value, stream=s)) for value in (source, source.copy())]
+    found += [said(lambda: a.get(stream=s, out=out, blocking=False))]
+    found += [said(lambda: a.set(source, stream=other)), said(lambda: a.get(stream=other))]
+    return *found, said(s.end_capture)
 
 
-def pageable_copy_in_a_graph(cp):
-    (a,) = arrays(cp, 0)
-    source, s = np.ones(N, np.float32), stream(cp)
+def fill_in_a_graph(cp):
+    a, b = arrays(cp, 1, 5)
+    s = stream(cp)
     with s:
         s.begin_capture()
-        first = said(lambda: a.set(source, stream=s))
+        a.fill(3)
+        a[:4] = b[:4]
+        a[4] = 7
         graph = s.end_capture()
-    source[:] = 9
+    found = [float(a[0])]
     graph.launch(s)
     s.synchronize()
-    return first, float(a[0])
+    return *found, float(a[0]), float(a[4]), float(a[5])
+
+
+def graph_in_a_capture(cp):
+    a, b = arrays(cp, 1, 0)
+    s = stream(cp)
+    with s:
+        s.begin_capture()
+        run(cp, b, a)
+        graph = s.end_capture()
+        s.begin_capture()
+        return said(graph.launch), said(s.end_capture)
+
+
+def ask_a_captured_event(cp):
+    s = stream(cp)
+    s.begin_capture()
+    event = s.record()
+    found = event.done, said(s.end_capture), event.done
+    event.record()
+    return *found, said(event.synchronize), event.done
+
+
+def an_event_never_recorded(cp):
+    event = cp.cuda.Event()
+    return said(lambda: stream(cp).wait_event(event)), said(event.synchronize), event.done
+
+
+def set_what_does_not_fit(cp):
+    a, strided = cp.zeros(4, cp.float32), cp.zeros(8, cp.float32)[::2]
+    given = [1, 2, 3, 4], np.zeros(4), np.zeros(3, np.float32), np.zeros(8, np.float32)[::2]
+    found = [said(lambda value=value: a.set(value)) for value in (*given, cp.ones(4, cp.float32))]
+    square = cp.zeros((4, 4), cp.float32).T
+    found += [said(lambda: square.set(np.zeros((4, 4), np.float32)))]
+    return *found, said(lambda: strided.set(np.zeros(4, np.float32)))
+
+
+def get_into_what_does_not_fit(cp):
+    a, strided = cp.zeros(4, cp.float32), cp.zeros(8, cp.float32)[::2]
+    given = [0] * 4, np.zeros(4), np.zeros((3, 4), np.float32), np.zeros(8, np.float32)[::2]
+    found = [said(lambda value=value: a.get(out=value)) for value in (*given, cp.ones(4, cp.float32))]
+    return *found, said(lambda: strided.get(out=np.zeros(4, np.float32)))
+
+
+def through_pinned_memory(cp):
+    a, b, c = arrays(cp, 1, 0, 0)
+    there, s, other = pinned(cp, 9), stream(cp), stream(cp)
+    a.get(s, out=there, blocking=False)
+    b.set(there, s)
+    other.wait_event(s.record())
+    c.set(there, other)
+    other.synchronize()
+    return float(b[0]), float(c[0]), float(there[0])
 
 
 def join(cp):
@@ -223,9 +270,10 @@ PROGRAMS = {
     end_without_begin: "cudaErrorIllegalState",
     begin_twice: "('cudaErrorIllegalState', 'fine')",
     default_stream: "RuntimeError",
-    blocking_stream: "('cudaErrorStreamCaptureImplicit', 'cudaErrorStreamCaptureImplicit', 'fine')",
+    blocking_stream: "('cudaErrorStreamCaptureImplicit', 'CUDADriverError', "
+    "'cudaErrorStreamCaptureInvalidated')",
     captured_event: "('cudaErrorCapturedEvent', 'cudaErrorStreamCaptureInvalidated')",
-    event_after_its_capture: "('cudaErrorCapturedEvent', 'cudaErrorCapturedEvent')",
+    event_after_its_capture: "('cudaErrorInvalidValue', 'cudaErrorInvalidValue')",
     wait_for_outside: "('cudaErrorStreamCaptureIsolation', 'cudaErrorStreamCaptureInvalidated')",
     end_in_another: "('cudaErrorStreamCaptureUnmatched', 'cudaErrorStreamCaptureInvalidated', False)",
     not_joined: "('cudaErrorStreamCaptureUnjoined', False, False)",
@@ -233,7 +281,15 @@ PROGRAMS = {
     "'cudaErrorStreamCaptureInvalidated')",
     look_in_capture: "('RuntimeError', 'RuntimeError', 'RuntimeError', 'fine')",
     replay: "[0.0, 2.0, 10.0]",
-    copies_in_a_graph: "[4.0, 7.0]",
-    pageable_copy_in_a_graph: "('fine', 9.0)",
+    copies_in_a_capture: "('RuntimeError', 'RuntimeError', 'RuntimeError', 'fine', 'fine', 'fine')",
+    fill_in_a_graph: "(1.0, 5.0, 7.0, 3.0)",
+    graph_in_a_capture: "('cudaErrorStreamCaptureUnsupported', 'cudaErrorStreamCaptureInvalidated')",
+    ask_a_captured_event: "(False, 'cudaErrorStreamCaptureInvalidated', False, 'fine', True)",
+    an_event_never_recorded: "('fine', 'fine', True)",
+    set_what_does_not_fit: "('TypeError', 'TypeError', 'ValueError', 'fine', 'TypeError', "
+    "'fine', 'RuntimeError')",
+    get_into_what_does_not_fit: "('TypeError', 'TypeError', 'ValueError', 'RuntimeError', "
+    "'TypeError', 'fine')",
+    through_pinned_memory: "(1.0, 1.0, 1.0)",
     join: "(4.0, False)",
 }

@@ -56,7 +56,8 @@ def by_clocks(program: list[tuple]) -> bool:
     for kind, stream, *rest in program:
         if kind == "work":
             named = [(arrays[rest[0]], "it")]
-            if order.work(stream, "work", *((), named) if rest[1] else (named, ())):
+            order.start(stream)
+            if order.touch(stream, "work", *((), named) if rest[1] else (named, ())):
                 return True
         elif kind == "record":
             events[rest[0]] = merged(order.clock(stream))

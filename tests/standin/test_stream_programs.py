@@ -3,7 +3,7 @@
 import pytest
 
 from course_lib import standin
-from course_lib.standin.streams import abandon_captures
+from course_lib.standin.work import abandon_captures
 from tests.standin.stream_programs import PROGRAMS, outcome
 
 

@@ -1,4 +1,4 @@
-# rejected: wrong answer — the copy is part of the graph, so every launch copies the first batch
+# rejected: error — a copy within the capture, which CuPy does not take down
 def replay(cp, step, batches, results, rods, steps):
     """results[b] = batches[b] after `steps` steps, by one graph that is launched for every batch."""
     n = rods[0].size  # step(grid, block, (next, now, np.int32(n)))
