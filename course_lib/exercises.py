@@ -11,33 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .emulator import RawKernel
-from .emulator.errors import (
-    ArgumentWarning,
-    CompileError,
-    DeadlockError,
-    EmulatorError,
-    HazardWarning,
-    MemoryAccessError,
-    StepBudgetError,
-)
+from .emulator.errors import ArgumentWarning, EmulatorError, HazardWarning
 from .emulator.signature import parse_signature
 from .pictures.style import number_text
 from .profile import profile
-from .promises import Promise
+from .promises import Kept, Promise
+from .verdicts import Verdict, error_verdict, hazard_verdict, size_text, verdict_of
 
-# kind of hazard -> what to try
-NEXT_STEP = {
-    "shared race": "Put a barrier between the store and what another thread does with the same word.",
-    "global race": "Let one thread only write each element, or use an atomic operation.",
-    "uninitialised read": "Write every element before any thread reads it; check the loop that does.",
-    "divergent barrier": "Move the barrier out of the branch, so that every thread of the block reaches it.",
-    "inactive lane": "Let all 32 lanes take part in the shuffle or vote, and mask its result afterwards.",
-    "division by zero": "Guard the division, or the threads that need not do it.",
-    "barrier counts differ": "Name one number wherever the barrier is used: who waits plus who arrives.",
-    "named barrier never completes": "Write down who waits at each barrier, who arrives there, and how "
-    "often; the number of threads is those who wait plus those who arrive.",
-    "asynchronous copy not waited for": "Wait for the copy, then put a barrier before its words are used.",
-}
+STEP_BUDGET = 200_000  # ten times what the longest solution takes
 
 
 @dataclass(frozen=True)
@@ -115,7 +96,7 @@ class Exercise(Hints):
         """Run every case on the emulator; `answer` may be a kernel with options of its own."""
         options = getattr(answer, "options", ()) or self.options
         emulated = RawKernel(source, getattr(answer, "name", self.entry), options)
-        emulated.step_budget = getattr(answer, "step_budget", None)
+        emulated.step_budget = getattr(answer, "step_budget", None) or STEP_BUDGET
         verdict = judged(self, lambda case, report: _judge_case(self, emulated, case, report))
         if not verdict.solved:
             verdict = replace(verdict, message=verdict.message + _other_parameters(self, source))
@@ -128,25 +109,8 @@ class Exercise(Hints):
         return "\n".join(lines)
 
 
-def size_text(case: Mapping) -> str:
-    """{"rows": 3, "columns": 4} -> "rows=3, columns=4"."""
-    return ", ".join(f"{name}={value}" for name, value in case.items())
-
-
 def _bound_text(promise: Promise) -> str:
     return "the ideal" if callable(promise.bound) or isinstance(promise.bound, str) else f"{promise.bound:g}"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What ``check`` found; a reason is solved, unsolved, error, hazard, wrong answer or counter."""
-
-    solved: bool
-    reason: str
-    message: str
-
-    def _ipython_display_(self) -> None:
-        """Nothing: ``check`` has printed the message already."""
 
 
 def check(exercise: Exercise, kernel: object) -> Verdict:
@@ -181,22 +145,28 @@ def code_only(source: str) -> str:
     return re.sub(r"\s+", "", re.sub(r"//[^\n]*|/\*.*?\*/", "", source, flags=re.DOTALL))
 
 
-def judged(exercise: Exercise, judge_case: Callable[[Mapping, list[str]], Verdict | None]) -> Verdict:
-    """The first thing that is wrong, or a verdict that it is solved, with the counters promised.
+def judged(exercise: Exercise, judge_case: Callable[[Mapping, list[Kept]], Verdict | None]) -> Verdict:
+    """The first thing that is wrong, or a verdict that it is solved.
+
+    It then has each promise, for the shape that came closest to its bound.
 
     `judge_case` judges one shape, and adds the promises that were kept to its second argument.
     """
-    report: list[str] = []
+    report: list[Kept] = []
     for case in exercise.cases:
         wrong = judge_case(case, report)
         if wrong is not None:
             return wrong
     shapes = f"{len(exercise.cases)} shape{'s' * (len(exercise.cases) != 1)}"
-    lines = [f"solved: right answer for {shapes}, no hazard.", *dict.fromkeys(report)]
+    closest: dict[Promise, Kept] = {}
+    for kept in report:
+        if kept.promise not in closest or kept.share > closest[kept.promise].share:
+            closest[kept.promise] = kept
+    lines = [f"solved: right answer for {shapes}, no hazard.", *(kept.text for kept in closest.values())]
     return Verdict(True, "solved", "\n".join(lines))
 
 
-def _judge_case(exercise: Exercise, kernel: RawKernel, case: Mapping, report: list[str]) -> Verdict | None:
+def _judge_case(exercise: Exercise, kernel: RawKernel, case: Mapping, report: list[Kept]) -> Verdict | None:
     """Judge one shape; kept promises are added to ``report``."""
     launch = exercise.launch(**case)
     try:
@@ -205,45 +175,15 @@ def _judge_case(exercise: Exercise, kernel: RawKernel, case: Mapping, report: li
             warnings.simplefilter("ignore", ArgumentWarning)  # the parameters are compared with the stub's
             counted = profile(kernel, launch.grid, launch.block, launch.args, launch.shared_mem)
             if counted.hazards:
-                return _hazard(counted.hazards, case)
+                return hazard_verdict(counted.hazards, case)
             expected = np.array(exercise.spec(*launch.inputs))  # a copy: it may be a view of an input
             kernel(launch.grid, launch.block, launch.args, shared_mem=launch.shared_mem)
     except EmulatorError as error:
-        return _error(error, case)
+        return error_verdict(error, case)
     wrong = compare(exercise, launch.output, expected, case)
     if wrong is not None or not launch.promised:
         return wrong
     return keeps_promises(exercise, counted, case, report)
-
-
-def verdict_of(reason: str, case: Mapping, what: str, then: str = "") -> Verdict:
-    lines = [f"{reason}, for {size_text(case)}: {what}"] + ([f"Next: {then}"] if then else [])
-    return Verdict(False, reason, "\n".join(lines))
-
-
-def _error(error: EmulatorError, case: Mapping) -> Verdict:
-    """What stopped the kernel: a fault a GPU would have too is a hazard, anything else an error."""
-    if isinstance(error, MemoryAccessError):
-        step = "Guard the access or check the index expression: only an index inside the array may be used."
-        return verdict_of("hazard", case, str(error), step)
-    if isinstance(error, DeadlockError):
-        whole = "every thread of the block" in str(error)
-        kind = "divergent barrier" if whole else "named barrier never completes"
-        return verdict_of("hazard", case, str(error), NEXT_STEP[kind])
-    if isinstance(error, CompileError):
-        step = "Mend the first error; later ones often follow from it."
-        return Verdict(False, "error", f"error, CompileError: {error}\nNext: {step}")
-    step = (
-        "Look at the loop: does each turn bring its end nearer?" if isinstance(error, StepBudgetError) else ""
-    )
-    return verdict_of("error", case, f"{type(error).__name__}: {error}", step)
-
-
-def _hazard(hazards: list, case: Mapping) -> Verdict:
-    """The first hazard, and how many kinds more there are."""
-    first = hazards[0]
-    more = f" ({len(hazards) - 1} more)" if len(hazards) > 1 else ""
-    return verdict_of("hazard", case, f"{first}{more}", NEXT_STEP.get(first.kind, ""))
 
 
 def compare(exercise: Exercise, got: np.ndarray, expected: np.ndarray, case: Mapping) -> Verdict | None:
@@ -262,19 +202,23 @@ def compare(exercise: Exercise, got: np.ndarray, expected: np.ndarray, case: Map
         f"{number_text(bad.sum())} of {number_text(bad.size)} elements differ; "
         f"first at [{index}]: expected {float(expected[where]):g}, got {float(got[where]):g}."
     )
-    return verdict_of("wrong answer", case, what, _answer_advice(exercise, got[where], case))
+    return verdict_of("wrong answer", case, what, _answer_advice(exercise, got[where], expected[where], case))
 
 
-def _answer_advice(exercise: Exercise, got: np.generic, case: Mapping) -> str:
+def _answer_advice(exercise: Exercise, got: np.generic, expected: np.generic, case: Mapping) -> str:
     """What a wrong element hints at."""
     if np.isnan(got):
         return exercise.unwritten
+    if got.dtype.kind == "f" and np.isinf(got) and np.isfinite(expected):
+        return "A number became too large for its format: in which format is the product, in which the sum?"
+    if got.dtype.kind == "f" and abs(got - expected) < 0.005 * abs(expected):
+        return "Nearly right: a rounding is too coarse. In which format is the product, in which the sum?"
     if case is not exercise.cases[0]:
         return f"{size_text(exercise.cases[0])} was right: look at the threads at the edge of this shape."
     return exercise.wrong
 
 
-def keeps_promises(exercise: Exercise, counted: Mapping, case: Mapping, report: list[str]) -> Verdict | None:
+def keeps_promises(exercise: Exercise, counted: Mapping, case: Mapping, report: list[Kept]) -> Verdict | None:
     """None if every promise is kept for this shape, else the first broken one."""
     for promise in exercise.promises:
         value, bound, kept = promise.read(counted)
@@ -283,5 +227,6 @@ def keeps_promises(exercise: Exercise, counted: Mapping, case: Mapping, report: 
         )
         if not kept:
             return verdict_of("counter", case, f"the answer is right, but {said}.", promise.advice)
-        report.append(f"{said} ({size_text(case)})")
+        share = bound / value if promise.relation == "at least" else value / bound if bound else 1.0
+        report.append(Kept(promise, f"{said} ({size_text(case)})", share))
     return None

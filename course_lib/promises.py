@@ -24,6 +24,15 @@ class Promise:
         return value, bound, kept[self.relation]
 
 
+@dataclass(frozen=True)
+class Kept:
+    """A promise that was kept for one shape: what to say, and how near the bound it came (1: at it)."""
+
+    promise: Promise
+    text: str
+    share: float
+
+
 def at_most(
     text: str, value: str | float | Callable, bound: str | float | Callable, advice: str = ""
 ) -> Promise:

@@ -222,7 +222,7 @@ def test_a_verdict_and_an_exercise_in_words(capsys):
 def test_an_endless_loop_gets_a_verdict_within_its_budget():
     from course_lib.emulator import RawKernel
 
-    kernel = RawKernel(HEAD + "    while (n) y[threadIdx.x] += x[0];\n}", "twice")
+    kernel = RawKernel(HEAD + "    while (n) y[blockIdx.x * 128 + threadIdx.x] += x[0];\n}", "twice")
     kernel.step_budget = 1_000
     verdict = check(sample(), kernel)
     assert verdict.reason == "error"
@@ -255,3 +255,38 @@ def test_a_kernel_that_spoils_its_input_does_not_change_what_is_expected():
 def test_other_parameters_than_those_of_the_stub(parameters, said):
     source = f'extern "C" __global__ void twice({parameters}) {{ }}'
     assert ("\nKeep the parameters of the stub: float* y, float* x, int n." in message(source)) == said
+
+
+def test_each_promise_is_said_once_for_the_shape_nearest_to_its_bound():
+    exercise = sample()
+    exercise.promises = [at_most("blocks", "launch__grid_size", 9), at_least("blocks at least", 8.0, 1)]
+    lines = check(exercise, SOLUTION).message.splitlines()[1:]
+    assert lines == [
+        "blocks: counted 8, promised at most 9 (n=1000)",
+        "blocks at least: counted 8, promised at least 1 (n=512)",
+    ]
+
+
+def test_a_copy_not_waited_for_comes_before_the_race_that_it_makes():
+    exercise = EXERCISES["blur_rows"]
+    verdict = check(exercise, exercise.solution.replace("wait<0>", "wait<1>"))
+    assert "asynchronous copy not waited for: thread 0" in verdict.message
+    assert "Next: Wait for the copy" in verdict.message
+
+
+def test_a_race_is_named_before_the_loop_that_it_keeps_going():
+    verdict = check(sample(), HEAD + "    while (n) y[threadIdx.x] += x[0];\n}")
+    assert verdict.reason == "hazard"
+    assert verdict.message.startswith("hazard, for n=512: global race: ")
+    assert "The kernel did not end, either: stopped after 200,000 steps" in verdict.message
+    assert "use atomicAdd" in verdict.message
+
+
+def test_a_race_for_a_ticket_is_no_case_for_a_barrier_alone():
+    source = (WRONG / "collatz" / "plain_ticket.cu").read_text(encoding="utf-8")
+    assert "or use an atomic operation where both change it" in check(EXERCISES["collatz"], source).message
+
+
+@pytest.mark.parametrize(("factor", "said"), [("2.001f", "Nearly right"), ("1e38f * 1e38f", "too large")])
+def test_rounding_and_overflow_are_told_from_a_wrong_index(factor, said):
+    assert said in message(SOLUTION.replace("2.0f", factor).replace("x[i]", "(x[i] + 1e-30f)"))

@@ -263,3 +263,7 @@ tensor_tiles = Exercise(
     ],
     picture=_picture_tensor_tiles,
 )
+tensor_tiles.wrong = (
+    "Which element of A and of B does each fragment load? A and B lie in rows: what does its layout say, "
+    "what is the distance between rows, and which warp has this tile?"
+)

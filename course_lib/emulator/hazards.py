@@ -103,7 +103,7 @@ class HazardLog:
         if crosses and earlier is not None and earlier.message.endswith(_WITHIN_WARP):
             message = earlier.message.removesuffix(_WITHIN_WARP) + _BETWEEN_WARPS
             self._found[kind, here.line, variant] = replace(earlier, message=message)
-        message = f"{what}; {_advice(here, there, same, crosses)}"
+        message = f"{what}; {_advice(here, there, same, crosses, space)}"
         self.add(kind, message, here.line, here.block, here.thread, address, times, variant)
 
     def _name(self, party: Party, with_block: bool) -> str:
@@ -127,13 +127,15 @@ def _short(index: tuple[int, int, int], extent: tuple[int, int, int]) -> str:
     return str(index[0]) if extent[1:] == (1, 1) else str(index)
 
 
-def _advice(here: Party, there: Party, same: bool, crosses: bool) -> str:
+def _advice(here: Party, there: Party, same: bool, crosses: bool, space: str) -> str:
     if same:
         return "let one thread write it, or use an atomic operation"
     if here.block != there.block:
         return "blocks run in no order: use two launches, a second array, or atomic operations"
     if "atomic" in (here.kind, there.kind):
         return "make both atomic, or put a barrier between them"
+    if space == "global":
+        return f"{_BETWEEN_WARPS}, or use an atomic operation where both change it"
     if here.thread // WARP == there.thread // WARP and not crosses:
         return _WITHIN_WARP
     return _BETWEEN_WARPS
