@@ -1,6 +1,16 @@
 """What several tests need."""
 
+import sys
+
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    """Figures that a test draws are closed after it: pyplot keeps them, and warns of many."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import ast
 import json
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pytest
 
 from course_lib import kernels
@@ -32,12 +31,6 @@ def source(kernel: str) -> str:
     )
     strings = [n.value for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Constant)]
     return next(s for s in strings if isinstance(s, str) and f"void {kernel}(" in s)
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 DEMO = source("demo")

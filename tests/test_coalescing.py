@@ -4,7 +4,6 @@ import ast
 import json
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pytest
 
 from course_lib import kernels
@@ -36,12 +35,6 @@ def defined() -> dict:
 @pytest.fixture(scope="module")
 def chapter():
     return defined()
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.mark.parametrize(("offset", "sectors"), [(0, 4), (1, 5), (8, 4), (31, 5), (32, 4)])

@@ -4,7 +4,6 @@ import ast
 import json
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -156,12 +155,6 @@ def test_the_arrays_are_larger_than_the_l2_cache():
 
 
 # -- views, picture and notebook ---------------------------------------------------
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 SOME_LANES, UNEVEN = (kernel.compile(cp) for kernel in (sweeps.SOME_LANES, sweeps.UNEVEN))

@@ -5,7 +5,6 @@ import json
 import sys
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -28,12 +27,6 @@ NAIVE = tuple(
     kernel.define(D=32, BR=64, BC=16).compile(cp)
     for kernel in (kernels.SCORES, kernels.SOFTMAX, kernels.APPLY)
 )
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def three(n: int, keys: int | None = None) -> list:

@@ -4,7 +4,6 @@ import ast
 import json
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -20,12 +19,6 @@ from course_lib.sweeps import sweep
 
 ROOT = Path(__file__).parents[1]
 CHAPTER = ROOT / "notebooks" / "05_fusion.ipynb"
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def strings() -> list[str]:

@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -23,12 +22,6 @@ from course_lib.sliders import explore
 ROOT = Path(__file__).parents[1]
 DRIVER = ROOT / "tests" / "data" / "occupancy_h200.json"
 CHAPTER = ROOT / "notebooks" / "06_occupancy.ipynb"
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 # -- the driver's answers ----------------------------------------------------------

@@ -25,12 +25,6 @@ LANE = np.arange(32)
 BANK_ROWS = json.loads((Path(__file__).parent / "data/h200/banks.json").read_text())
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.mark.parametrize(
     ("addresses", "width", "caption"),
     [

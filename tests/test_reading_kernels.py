@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -29,12 +28,6 @@ extern "C" __global__ void axpb(float* y, const float* x, float a, float b, int 
     if (i < n) y[i] = a * x[i] + b;  // <b>
 }
 """
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 # -- listing ----------------------------------------------------------------------

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from statistics import median
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.text import Text
@@ -23,12 +22,6 @@ from course_lib.chapters.start_kernels import WAYS
 from course_lib.chapters.start_map import markdown_table
 from course_lib.gpus import gpu, names
 from course_lib.recorded import recorded
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def test_the_map_has_every_chapter_once_in_order():

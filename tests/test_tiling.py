@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -88,12 +87,6 @@ def cells(path: Path) -> dict[str, str]:
     """Cell id -> source."""
     book = json.loads(path.read_text(encoding="utf-8"))
     return {cell["id"]: "".join(cell["source"]) for cell in book["cells"]}
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def test_the_kernels_of_the_chapter_are_the_recorded_ones():

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -17,12 +16,6 @@ from course_lib.recorded import write
 from course_lib.sliders import explore
 
 ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 # -- arithmetic: the figures of the notes ---------------------------------------------
