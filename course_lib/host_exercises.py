@@ -8,7 +8,8 @@ import ast
 import inspect
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,8 @@ import numpy as np
 from . import standin
 from .emulator.errors import ArgumentWarning, EmulatorError, HazardWarning
 from .exercises import Exercise, Verdict, compare, judged, keeps_promises, verdict_of
-from .standin.ledger import counted_calls, operations, stream_hazards
+from .pictures.style import number_text
+from .standin.ledger import arrivals, counted_calls, operations, stream_hazards
 
 ORDER = "Let the stream wait for an event that the other has recorded, or give both to one stream."
 
@@ -57,45 +59,83 @@ class HostExercise(Exercise):
             return False
 
     def source_of(self, answer: object) -> str | None:
-        """The source of a function, or of a string."""
-        if isinstance(answer, str):
-            return answer
-        return textwrap.dedent(inspect.getsource(answer)) if inspect.isfunction(answer) else None
+        """The source of a function, or of a string.
+
+        Raises:
+            TypeError: a function that was not read from a file or a cell.
+        """
+        if not inspect.isfunction(answer):
+            return answer if isinstance(answer, str) else None
+        try:
+            return textwrap.dedent(inspect.getsource(answer))
+        except OSError as error:
+            text = f"the source of {answer.__name__!r} is not known: define it in a cell, or pass its source"
+            raise TypeError(text) from error
 
     def judge(self, source: str, answer: object) -> Verdict:
         """Run every case; the first thing that is wrong, or a verdict that it is solved."""
         try:
-            function = _defined(source, self.entry)
-        except Exception as error:
+            function = _defined(source, self.entry, answer)
+        except (Exception, SystemExit) as error:
             return Verdict(False, "error", f"error, {type(error).__name__}: {error}")
         return judged(self, lambda case, report: self._judge_case(function, case, report))
 
     def _judge_case(self, function: Callable, case: Mapping, report: list[str]) -> Verdict | None:
+        _clean_up()
         program: Program = self.launch(**case)
         expected = np.array(self.spec(*program.inputs))
         standin.cuda.Device().synchronize()
         try:
-            with warnings.catch_warnings(), operations() as done, stream_hazards() as hazards:
-                warnings.simplefilter("ignore", HazardWarning)  # reported below, as a verdict
-                warnings.simplefilter("ignore", ArgumentWarning)
+            with _watched() as (done, hazards, arrived):
                 function(standin, *program.args)
                 got = np.array(program.output)
-        except (Exception, EmulatorError) as error:
+        except (Exception, EmulatorError, SystemExit) as error:
             return verdict_of("error", case, f"{type(error).__name__}: {error}")
         finally:
             _clean_up()
         if hazards:
             more = f" ({len(hazards) - 1} more)" if len(hazards) > 1 else ""
             return verdict_of("hazard", case, f"{hazards[0]}{more}", ORDER)
-        wrong = compare(self, got, expected, case)
+        wrong = compare(self, got, expected, case) or _by_the_host(got, arrived, case)
         if wrong is not None or not program.promised:
             return wrong
         return keeps_promises(self, counted_calls(done) | dict(case), case, report)
 
 
-def _defined(source: str, entry: str) -> Callable:
-    """The function of that name in the source."""
-    names: dict[str, Any] = {"np": np}
+@contextmanager
+def _watched() -> Iterator[tuple]:
+    """What the block does with the stand-in: operations, hazards, and what copies bring to the host.
+
+    The current stream is the default one, and afterwards whichever it was before.
+    """
+    with (
+        warnings.catch_warnings(),
+        standin.work.own_current_stream(),
+        operations() as done,
+        stream_hazards() as hazards,
+        arrivals() as arrived,
+    ):
+        warnings.simplefilter("ignore", HazardWarning)  # reported as a verdict
+        warnings.simplefilter("ignore", ArgumentWarning)
+        yield done, hazards, arrived
+
+
+def _by_the_host(got: np.ndarray, arrived: Sequence[np.ndarray], case: Mapping) -> Verdict | None:
+    """A verdict where an element of the answer is nothing that a copy has brought from the GPU."""
+    brought = np.concatenate([np.zeros(0, got.dtype), *(one.ravel() for one in arrived)])
+    own = ~np.isin(got, brought) & ~np.isnan(got)
+    if not own.any():
+        return None
+    what = f"the answer is right, but {number_text(own.sum())} of its elements did not come from the GPU."
+    return verdict_of(
+        "counter", case, what, "Let the kernels compute, and get copy, and wait before you return."
+    )
+
+
+def _defined(source: str, entry: str, answer: object) -> Callable:
+    """The function of that name in the source; it sees what the reader's own function sees."""
+    around = inspect.unwrap(answer).__globals__ if inspect.isfunction(answer) else {}
+    names: dict[str, Any] = {**around, "np": np}
     exec(compile(source, f"<{entry}>", "exec"), names)
     if not callable(names.get(entry)):
         raise NameError(f"there is no function {entry!r}")

@@ -1,5 +1,7 @@
 """Chapter 11, launch overhead: its three exercises, one on a kernel and two on the host's side."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -153,11 +155,13 @@ in_chunks = HostExercise(
             "Take the streams by turns: streams[c % len(streams)].",
         ),
         exactly("copies that hold up the host", "blocking", 0, "get(..., blocking=False)."),
+        exactly("streams that wait for another", "wait", 0, "No chunk needs another one: let none wait."),
         at_most(
             "waits of the host",
             "synchronise",
             "streams",
-            "Give all orders first, then wait once for each stream: a wait in the loop ends the overlap.",
+            "Give all orders first, then wait once for each stream: a wait in the loop ends the overlap. "
+            "Asking `done` until it is true is waiting too.",
         ),
     ],
     hints=[
@@ -172,8 +176,15 @@ in_chunks = HostExercise(
 # -- replay: a graph with new input -----------------------------------------------------
 
 
+CELLS = 300
+
+
+def _batch_bytes(case: Mapping) -> int:
+    return 4 * CELLS * case["batches"]
+
+
 def _launch_replay(batches: int, steps: int) -> Program:
-    n = 300
+    n = CELLS
     given, results = pinned(standin, batches * n), pinned(standin, batches * n)
     given[:], results[:] = np.random.default_rng(9).random(batches * n, np.float32), np.nan
     given, results = given.reshape(batches, n), results.reshape(batches, n)
@@ -220,8 +231,10 @@ replay = HostExercise(
         exactly("graphs launched", "graph", "batches", "One launch of the graph for each batch."),
         exactly("kernels launched one by one", "kernel", 0, "Launch them within the capture."),
         exactly(
-            "kernels in the graphs", "nodes", lambda c: c["batches"] * c["steps"], "`steps` nodes a graph."
+            "kernels in the graphs", "nodes", lambda c: c["batches"] * c["steps"], "`steps` kernels a graph."
         ),
+        exactly("bytes copied to the GPU", "bytes in", _batch_bytes, "Copy each batch once."),
+        exactly("bytes copied to the host", "bytes out", _batch_bytes, "Copy each result once."),
     ],
     hints=[
         "Nothing runs during a capture. Copies of a batch belong outside of it.",

@@ -1,0 +1,11 @@
+# rejected: hazard — the kernels write to one place, and the host computes the answer
+def in_chunks(cp, square, x, y, device, size, streams):
+    given, made = device
+    for turn, low in enumerate(range(0, x.size, size)):
+        stream, high = streams[turn % len(streams)], min(low + size, x.size)
+        grid, n = ((high - low + 127) // 128,), np.int32(high - low)
+        with stream:
+            given[low:high].set(x[low:high])
+            square(grid, (128,), (made[:0], given[low:high], n))
+            made[low:high].get(out=y[low:high], blocking=False)
+    y[:] = x * x
