@@ -73,3 +73,14 @@ def test_the_picture_has_a_panel_each_and_no_rows_that_nobody_uses():
     figure = gantt({"a": timeline(KERNEL, SYNC), "b": timeline(KERNEL)}, "title")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [HOST, SM]
     assert len(figure.axes) == 2
+
+
+def test_bars_thinner_than_a_dot_are_drawn_evenly():
+    """Of 100 kernels, 0.1 µs each, none is moved to whole dots: some would vanish, others double."""
+
+    def snaps(*operations, work):
+        axes = gantt({"": timeline(*operations, work=work)}, "").axes[0]
+        return [bars.get_snap() for bars in axes.collections]
+
+    assert False in snaps(*[KERNEL] * 100, work=0.1)
+    assert False not in snaps(KERNEL, work=10)
