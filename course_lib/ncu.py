@@ -4,21 +4,22 @@
 machines, a permission. Options after its manual, https://docs.nvidia.com/nsight-compute/NsightComputeCli .
 """
 
-import csv
-import io
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .ncu_text import Measured, read
 from .profile import as_emulated, profile
 from .report import PLAIN_NAMES, Cell, Table
+
+__all__ = ["METRICS", "Measured", "against", "command", "compare", "measure", "prepare", "read"]
 
 METRICS = (
     "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
@@ -49,65 +50,27 @@ FOLLOWS_PTX = {
     "launch__registers_per_thread": "ncu reports what is allotted: never below 16; ptxas may be another "
     "version",
 }
-PERMISSION = "ERR_NVGPUCTRPERM"
-ADVICE = {
-    PERMISSION: "this machine lets only administrators read GPU counters. Ask for it, or see "
-    "https://developer.nvidia.com/ERR_NVGPUCTRPERM ; nsys and the counts of this course need no permission.",
-    "No kernels were profiled": "the script launched no kernel of this name.",
-    "Profiling is not supported": "this GPU, or a virtual one, does not let ncu count.",
-}
 TIMEOUT_SECONDS = 120
-
-
-@dataclass(frozen=True)
-class Measured(Mapping[str, float]):
-    """What `ncu` reports of one launch: metric -> number."""
-
-    kernel: str
-    values: Mapping[str, float] = field(repr=False)
-
-    def __getitem__(self, name: str) -> float:
-        return self.values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.values)
-
-    def __len__(self) -> int:
-        return len(self.values)
 
 
 def command(script: str, kernel: str = "", metrics: Sequence[str] = METRICS, python: str = "python") -> str:
     """The `ncu` call that counts the first launch of `kernel` in a script, as CSV; no metrics: all there are.
 
     `--clock-control none` leaves the clocks alone: by default ncu locks them to the base clock, and times are
-    then not those of your program.
+    then not those of your program. Names with blanks or brackets are quoted for a shell.
     """
-    parts = ["ncu", "--csv", "--page raw", "--print-units base", "--clock-control none"]
-    parts += [f"--kernel-name {kernel}", "--launch-count 1"] if kernel else []
-    parts.append(f"--metrics {','.join(metrics)}" if metrics else "--set full")
-    return " ".join([*parts, python, script])
+    return shlex.join(_words(script, kernel, metrics, python))
 
 
-def read(text: str) -> list[Measured]:
-    """The launches in what `ncu --csv --page raw` printed; lines of ncu itself (==PROF==) are passed over.
-
-    Raises ValueError that says what to do if ncu reported an error, or if there is no table.
-    """
-    for mark, advice in ADVICE.items():
-        if mark in text:
-            raise ValueError(f"ncu: {mark}: {advice}")
-    lines = [line for line in text.splitlines() if line.startswith('"')]
-    rows = list(csv.DictReader(io.StringIO("\n".join(lines))))
-    found = []
-    for row in rows:
-        values = {
-            name: number for name, text in row.items() if name and (number := _number(text)) is not None
-        }
-        if row.get("ID") and row.get("Kernel Name"):  # the second line holds units: it has neither
-            found.append(Measured(row["Kernel Name"], values))
-    if not found:
-        raise ValueError("ncu: no launch in this text; it must be the output of ncu --csv --page raw")
-    return found
+def _words(script: str, kernel: str, metrics: Sequence[str], python: str) -> list[str]:
+    if isinstance(metrics, str):
+        metrics = (metrics,)
+    words = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
+    if kernel.startswith("_Z"):  # ncu's plain names are the functions' own, without what C++ adds
+        words += ["--kernel-name-base", "mangled"]
+    words += ["--kernel-name", kernel, "--launch-count", "1"] if kernel else []
+    words += ["--metrics", ",".join(metrics)] if metrics else ["--set", "full"]
+    return [*words, python, script]
 
 
 def compare(
@@ -134,6 +97,8 @@ def prepare(
 ) -> Path:
     """Write a script with its data that launches a kernel once through CuPy; returns its path."""
     emulated = as_emulated(kernel)
+    lowered = emulated.compiled.lowered if emulated.name.startswith("_Z") else {}
+    expressions = tuple(text for text, mangled in lowered.items() if mangled == emulated.name) or None
     folder.mkdir(parents=True, exist_ok=True)
     arrays = {
         f"a{i}": value.get() if hasattr(value, "get") else np.asarray(value) for i, value in enumerate(args)
@@ -147,8 +112,10 @@ def prepare(
         "saved = numpy.load(here / 'arguments.npz')\n"
         "args = [saved[f'a{i}'] for i in range(len(saved))]\n"
         "args = tuple(cupy.asarray(a) if a.ndim else a[()] for a in args)\n"
-        f"kernel = cupy.RawKernel((here / 'kernel.cu').read_text(), {emulated.name!r}, "
-        f"{tuple(emulated.options)!r})\n"
+        "source = (here / 'kernel.cu').read_text()\n"
+        f"module = cupy.RawModule(code=source, options={tuple(emulated.options)!r}, "
+        f"name_expressions={expressions!r})\n"
+        f"kernel = module.get_function({(expressions or (emulated.name,))[0]!r})\n"
         f"kernel.max_dynamic_shared_size_bytes = max({shared_mem}, kernel.max_dynamic_shared_size_bytes)\n"
         f"kernel({tuple(grid)!r}, {tuple(block)!r}, args, shared_mem={shared_mem})\n"
         "cupy.cuda.Device().synchronize()\n",
@@ -165,7 +132,7 @@ def measure(kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_
         )
     with tempfile.TemporaryDirectory() as folder:
         script = prepare(Path(folder), kernel, grid, block, args, shared_mem)
-        call = command(str(script), as_emulated(kernel).name, python=sys.executable).split()
+        call = _words(str(script), as_emulated(kernel).name, METRICS, sys.executable)
         done = subprocess.run(call, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
     return read(done.stdout + done.stderr)[0]
 
@@ -178,11 +145,3 @@ def against(kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_
     except (ValueError, OSError, subprocess.SubprocessError) as reason:
         print(f"not measured: {reason}")
         return None
-
-
-def _number(text: object) -> float | None:
-    try:
-        number = float(str(text).replace(",", ""))
-    except ValueError:
-        return None
-    return int(number) if number.is_integer() else number

@@ -112,7 +112,7 @@ def test_the_roofline_of_steps_at_the_ends_of_its_slider(steps):
 def test_the_sum_by_hand():
     """Three arrays of 16,384 floats are 6,144 sectors. Pieces of 8 floats touch a sector for each lane."""
     near, pieces = (views.add_counts(way) for way in ("neighbours", "own pieces"))
-    assert near[views.SECTORS] == near[views.FEWEST] == 3 * 16384 * 4 // 32
+    assert near[views.SECTORS] == near[views.FEWEST_SECTORS] == 3 * 16384 * 4 // 32
     assert pieces[views.SECTORS] == 8 * near[views.SECTORS]
     assert near["smsp__sass_thread_inst_executed_op_fadd_pred_on.sum"] == 16384
 
@@ -249,3 +249,19 @@ def test_on_a_gpu_the_table_of_gpus_ends_in_this_machine(monkeypatch):
     monkeypatch.setattr(evidence.backend, "on_gpu", lambda: True)
     monkeypatch.setattr(evidence, "device", lambda: gpu("H200"))
     assert str(views.add_by_gpu()).splitlines()[-1].startswith("H200, this machine")
+
+
+@pytest.mark.parametrize("wait", ["Device().synchronize()", "runtime.deviceSynchronize()"])
+def test_a_timer_may_wait_for_the_whole_device(wait):
+    names: dict = {}
+    exec(start_timer.SOLUTION.replace("stop.synchronize()", f"cp.cuda.{wait}"), names)
+    assert start_timer.check_timer(names["my_time"]).solved
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("cuda.Strem", "no Strem, only Event"), ("zeros", "no zeros, only")]
+)
+def test_what_the_simulated_gpu_lacks_is_named(name, said):
+    names: dict = {}
+    exec(f"def my_time(cp, launch, flush, clock):\n    return cp.{name}(3)\n", names)
+    assert said in start_timer.check_timer(names["my_time"]).message

@@ -32,6 +32,13 @@ class Span:
     end: float
 
 
+class _Named(SimpleNamespace):
+    """Names of `cp.cuda`; asked for another, it says which there are."""
+
+    def __getattr__(self, name: str) -> None:
+        raise AttributeError(f"the simulated GPU has no {name}, only {', '.join(vars(self))}")
+
+
 @dataclass
 class Event:
     """A mark in the queue; `ms` is when the GPU reaches it."""
@@ -64,9 +71,15 @@ class SimulatedGpu:
 
     @property
     def cuda(self) -> SimpleNamespace:
-        """As `cp.cuda`: events, the stream, and the time between two events."""
-        return SimpleNamespace(
-            Event=self._event, get_current_stream=lambda: self, get_elapsed_time=self._elapsed
+        """As `cp.cuda`: events, the stream, the device, and the time between two events."""
+        return _Named(
+            Event=self._event, get_current_stream=lambda: self, get_elapsed_time=self._elapsed,
+            Device=lambda number=0: self, runtime=_Named(deviceSynchronize=self.synchronize),
+        )  # fmt: skip
+
+    def __getattr__(self, name: str) -> None:
+        raise AttributeError(
+            f"the simulated GPU has no {name}, only cuda: launch, flush and clock are arguments"
         )
 
     def clock(self) -> float:
