@@ -5,11 +5,13 @@ One CSV per sweep; takes about a minute on an H200.
 
 import argparse
 import datetime
+import math
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +93,7 @@ def time_point(cp: Any, point: Point | Call | Reading, flush: Any, n: int) -> di
     before = nothing if point.warm else flush
     n = getattr(point, "n", 0) or n
     if isinstance(point, Reading):
-        times = readings(cp, launch, before, UNTIMED, n)
+        times = readings(cp, launch, before, UNTIMED, n, f"row {dict(point.columns)}")
     else:
         times = measure(cp, launch, before, UNTIMED, n)
     low, middle, high = quartiles(times)
@@ -103,13 +105,19 @@ def time_point(cp: Any, point: Point | Call | Reading, flush: Any, n: int) -> di
     return row
 
 
-def readings(cp: Any, read: Any, before: Any, untimed: int, n: int) -> list[float]:
-    """Milliseconds that `read()` returned in `n` calls, each begun while the GPU was idle."""
+def readings(cp: Any, read: Any, before: Any, untimed: int, n: int, what: str = "a reading") -> list[float]:
+    """Milliseconds that `read()` returned in `n` calls, each begun while the GPU was idle.
+
+    Raises ValueError, which names `what`, for anything but a number above 0.
+    """
     found = []
     for _ in range(untimed + n):
         before()
         cp.cuda.get_current_stream().synchronize()
-        found.append(float(read()))
+        said = read()
+        if isinstance(said, bool) or not isinstance(said, Real) or not 0 < said < math.inf:
+            raise ValueError(f"{what}: its clock says {said!r}; milliseconds above 0 are wanted")
+        found.append(float(said))
     return found[untimed:]
 
 

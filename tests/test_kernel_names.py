@@ -210,3 +210,24 @@ def test_split_and_scan():
     ]
     with pytest.raises(ValueError, match="documented"):
         Part("a", "b", "rumoured")
+
+
+@pytest.mark.parametrize(
+    "name", ["_Z" + "1" * 4400, "_Z\ud800", "a" * 6000, "sm8_xmma_gemm", "_Z99999999999x"]
+)
+def test_no_name_makes_it_fail(name):
+    assert explain(name).table()._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "meaning"),
+    [
+        ("cutlass3x_sm90a_tensorop_s64x128x16gemm_f16_f16_f32_f16_f16_128x128x64_1x1x1_0_tnn_align8",
+         "sm90a", "for compute capability 9.0 only"),
+        ("triton_poi_fused_add_0d1d2", "0d1d2", "unknown"),
+        ("ampere_h999999gemm_128x64_nn", "999999", "unknown"),
+        ("f" * 6000, "f" * 5000 + "...", "cut off here"),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_is_not_made_up(name, part, meaning):
+    assert (part, meaning) in [(one.text, one.meaning) for one in explain(name).parts]

@@ -10,8 +10,9 @@ import numpy as np
 from .address import Plain
 from .barrier_counts import check_counts, ranges, threads_of
 from .divergence import split
-from .errors import DeadlockError
+from .errors import DeadlockError, EmulatorError
 from .fragment import Fragment
+from .lanes import WARP
 
 if TYPE_CHECKING:
     from .chunk import Chunk
@@ -62,6 +63,7 @@ class Barriers:
 
     def arrive(self, fragment: Fragment, barrier: int, count: int | None) -> bool:
         """True when the fragment may go on at once; otherwise it is parked."""
+        self._check(barrier, count, self.chunk.program.barrier_line(fragment.pc))
         if count is None and not self.parked and not self.early and fragment.lanes.count == self.live_total:
             self._completed(None if fragment.covers_blocks else np.unique(fragment.rows_of_lanes()))
             return True
@@ -78,9 +80,20 @@ class Barriers:
         stamp = self.chunk.observer.arrival() if self.chunk.observer is not None else 0
         rows, threads = fragment.rows_of_lanes(), fragment.lanes.lane_threads
         for number, needed in np.unique([numbers, counts], axis=1).T.tolist():
+            self._check(number, needed, self.chunk.program.line(site))
             mine = (numbers == number) & (counts == needed)
             arrived = Early(rows[mine], threads[mine], stamp, needed, site)
             self.early.setdefault(number, []).append(arrived)
+
+    def _check(self, barrier: int, count: int | None, line: int) -> None:
+        """PTX ISA, "bar": operand a is 0 to 15, b a multiple of the warp size. Raises EmulatorError."""
+        where = f"{self.chunk.program.kernel}, line {line}"
+        if not 0 <= barrier <= 15:
+            raise EmulatorError(f"{where}: barrier {barrier}: a block has barriers 0 to 15")
+        if count is not None and (count < WARP or count % WARP):
+            raise EmulatorError(
+                f"{where}: barrier {barrier} for {count} threads: name a multiple of {WARP}, warps arrive whole"
+            )
 
     def exited(self, fragment: Fragment) -> None:
         """Threads that exit no longer count."""

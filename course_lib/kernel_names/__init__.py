@@ -63,7 +63,8 @@ def explain(name: str) -> Explanation:
     """
     if not isinstance(name, str):
         raise TypeError(f"a kernel's name is a string, not {type(name).__name__}")
-    name = " ".join(name[:MOST_LETTERS].split())
+    rest = "..." if len(name) > MOST_LETTERS else ""  # its last part then says that it was cut off
+    name = " ".join(name[:MOST_LETTERS].split()) + rest
     if name.startswith("_Z"):
         plain = demangle(name)
         return _mangled(name) if plain is None else _plain(plain, name)

@@ -36,15 +36,15 @@ def demangle(name: str) -> str | None:
     if function is None or not name.startswith("_Z"):
         return None
     status = ctypes.c_int()
-    address = function(name.encode(), None, None, ctypes.byref(status))
+    address = function(name.encode(errors="surrogatepass"), None, None, ctypes.byref(status))
     # a name is short and there are few: the buffer is not given back
-    return ctypes.string_at(address).decode() if address and status.value == 0 else None
+    return ctypes.string_at(address).decode(errors="replace") if address and status.value == 0 else None
 
 
 def source_names(mangled: str) -> list[str]:
     """The identifiers in a mangled name, by their lengths: 12hello_kernel -> hello_kernel."""
     found, at = [], 0
-    while match := re.search(r"\d+", mangled[at:]):
+    while match := re.search(r"\d{1,4}", mangled[at:]):
         start, length = at + match.end(), int(match.group())
         word = mangled[start : start + length]
         if re.fullmatch(r"[A-Za-z_]\w*", word) and length > 1:

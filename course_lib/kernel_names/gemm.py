@@ -20,7 +20,7 @@ from .words import (
     TYPE,
     TYPES,
     VERSION,
-    instruction,
+    instruction_part,
     layout_parts,
     type_part,
 )
@@ -45,7 +45,7 @@ def _core(match: re.Match) -> Iterable[Part]:
     role = "accumulates in" if digits else "computes in"
     yield Part(letter, f"{role}: {LETTERS[letter]}", blas)
     if digits:
-        yield Part(digits, f"tensor-core instruction {instruction(digits)}", "inferred")
+        yield instruction_part(digits, "inferred")
     yield Part(what, "convolution of cuDNN" if what == "cudnn" else "matrix product C = A B", blas)
 
 
@@ -181,7 +181,7 @@ def _cutlass_core(match: re.Match) -> Iterable[Part]:
     letter, digits, between, what = match.groups()
     yield Part(letter, f"accumulates in: {LETTERS[letter]}")
     if digits:
-        yield Part(digits, f"tensor-core instruction {instruction(digits)}")
+        yield instruction_part(digits)
     if between:
         yield (
             type_part(between, "inputs are rounded to")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from .parts import Part, guessed, rule
+from .parts import Part, guessed, rule, unknown
 
 GENERATIONS = {
     "fermi": "2.x", "kepler": "3.x", "maxwell": "5.x", "pascal": "6.x", "volta": "7.0", "turing": "7.5",
@@ -33,8 +33,10 @@ TYPE = "|".join(sorted(TYPES, key=len, reverse=True))
 GENERATION = "|".join(GENERATIONS)
 LAYOUTS = {"n": "stored by columns (not transposed)", "t": "stored by rows (transposed)"}
 
+# what a letter behind an architecture says (PTX ISA, .target)
+_ONLY = {"": "and up", "a": "only", "f": "and others of its family"}
 ARCHITECTURE = rule(
-    r"sm_?(\d+)a?", lambda m: [Part(m.group(), f"for compute capability {_dotted(m[1])} and up")]
+    r"sm_?(\d{2,3})([af]?)", lambda m: [Part(m[0], f"for compute capability {_dotted(m[1])} {_ONLY[m[2]]}")]
 )
 GENERATION_RULE = rule(
     f"({GENERATION})", lambda m: [Part(m[1], f"made for {m[1].title()} GPUs (CC {GENERATIONS[m[1]]})")]
@@ -60,6 +62,14 @@ def layout_parts(match: re.Match, matrices: str = "ABC", source: str = "document
     """`nn`, `tn`, `tnn`: a letter per matrix, as BLAS calls them."""
     words = [f"{name} {LAYOUTS[letter]}" for name, letter in zip(matrices, match[1], strict=False)]
     yield Part(match[1], "; ".join(words), source)
+
+
+def instruction_part(digits: str, source: str = "documented") -> Part:
+    """The digits that name a tensor-core instruction, of a shape that there is."""
+    shape = instruction(digits)
+    return (
+        Part(digits, f"tensor-core instruction {shape}", source) if shape.startswith("m") else unknown(digits)
+    )
 
 
 def instruction(digits: str) -> str:
