@@ -73,7 +73,7 @@ def test_only_lanes_in_a_z_save_wavefronts():
 def test_a_double_buffer_needs_one_barrier_a_slice():
     slices, warps = 256 // 8, 8 * 4
     counted = rung("double buffer")
-    assert views.barriers(counted) * counted[views.FMAS] / 64 / 32 == (slices + 1) * warps
+    assert views.barriers(counted) * counted[views.FFMA] / 64 / 32 == (slices + 1) * warps
     assert views.barriers(rung("warp tiles")) == 0.25  # two for 512 multiply-adds
 
 

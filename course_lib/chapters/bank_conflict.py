@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from ..emulator.counters import count_shared
 from ..exercises import Exercise, Launch
+from ..metric_names import FEWEST_WAVEFRONTS, SHARED_LOADS, STATIC_BYTES, WAVEFRONTS
 from ..pictures import warp_to_banks
 from ..pictures.style import (
     BLACK,
@@ -24,15 +25,11 @@ from ..pictures.style import (
 from ..promises import READS, at_most, coalesced, exactly, ratio
 
 LANES = np.arange(32)
-WAVEFRONTS = "memory_l1_wavefronts_shared"
-FEWEST = "memory_l1_wavefronts_shared_ideal"
-SHARED_LOADS = "smsp__sass_inst_executed_op_shared_ld.sum"
-STATIC_BYTES = "launch__shared_mem_per_block_static"
 
 
 def excess(counted: Any) -> float:
     """Shared wavefronts beyond the fewest possible, loads and stores."""
-    return counted[WAVEFRONTS] - counted[FEWEST]
+    return counted[WAVEFRONTS] - counted[FEWEST_WAVEFRONTS]
 
 
 NO_EXCESS = exactly(

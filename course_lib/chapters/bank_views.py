@@ -22,15 +22,14 @@ from ..evidence import (
 )
 from ..gpus import DEFAULT, Gpu
 from ..kernels import OPTIONS
+from ..metric_names import FEWEST_WAVEFRONTS, SHARED_LOADS, SHARED_STORES, STATIC_BYTES
 from ..model import modelled_time
 from ..pictures import Series, warp_to_banks
 from ..pictures import sweep as draw_sweep
 from ..profile import as_emulated, profile
 from ..report import Table
 from ..sweeps import sweep
-from .bank_conflict import FEWEST, LANES, SHARED_LOADS, STATIC_BYTES, excess
-
-SHARED_STORES = "smsp__sass_inst_executed_op_shared_st.sum"
+from .bank_conflict import LANES, excess
 
 # the rows of this chapter's tables: label -> metric
 LOADS = {
@@ -44,7 +43,7 @@ SHARED = {
     "shared load requests": SHARED_LOADS,
     "shared load wavefronts": LOADS["shared load wavefronts"],
     "worst bank conflict (n-way)": LOADS["worst bank conflict (n-way)"],
-    "shared wavefronts needed at least": FEWEST,
+    "shared wavefronts needed at least": FEWEST_WAVEFRONTS,
     "shared wavefronts in excess": excess,
 }
 

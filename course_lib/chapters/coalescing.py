@@ -10,17 +10,13 @@ from matplotlib.figure import Figure
 from .. import backend
 from ..exercises import Exercise, Launch
 from ..gpus import device
+from ..metric_names import FEWEST_SECTORS, LD_REQUESTS, LD_SECTORS, SECTORS, ST_SECTORS
 from ..model import ModelledTime, modelled_time, scaled
 from ..pictures import warp_to_sectors
 from ..promises import READ_SECTORS, READS, at_most, ratio
 from ..roofline import RooflinePoint, roofline_point
 from ..timing import Timing, benchmark
 
-LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
-LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
-ST_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
-SECTORS = "memory_l2_theoretical_sectors_global"
-FEWEST = "memory_l2_theoretical_sectors_global_ideal"
 LANES = np.arange(32)
 
 sectors_per_request = ratio(LD_SECTORS, LD_REQUESTS)
@@ -112,7 +108,7 @@ extern "C" __global__ void saxpy_four(float *y, const float *x, float a, int n) 
         at_most(
             "sectors, loads and stores",
             SECTORS,
-            FEWEST,
+            FEWEST_SECTORS,
             "Look at one load of one warp. Lanes 0 and 1 should ask for neighbouring elements.",
         ),
         at_most(
@@ -176,7 +172,7 @@ extern "C" __global__ void scale_columns(
         at_most(
             "sectors, loads and stores",
             SECTORS,
-            FEWEST,
+            FEWEST_SECTORS,
             "Neighbours in memory differ by one row. So neighbouring threads must differ by one row.",
         )
     ],

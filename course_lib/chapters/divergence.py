@@ -6,12 +6,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
+from ..metric_names import DIVERGENT, INSTRUCTIONS
 from ..promises import at_most, ratio
 from ..timeline import timeline
 from .divergence_picture import lane_timeline
-
-INSTRUCTIONS = "smsp__inst_executed.sum"
-DIVERGENT = "course__branches_divergent.sum"
 
 
 def _per_warp(counted: Any) -> float:

@@ -12,6 +12,7 @@ from ..agreement import counted_sweep, modelled_sweep
 from ..emulator.errors import UnsupportedError
 from ..evidence import as_columns, every_gpu, not_recorded, points_series, recording, time_points, verdict
 from ..gpus import DEFAULT, Gpu
+from ..metric_names import LANES
 from ..model import modelled_time
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
@@ -23,7 +24,6 @@ from . import divergence_sweeps as recorded_kernels
 from .divergence_picture import lane_timeline
 
 # the rows of this chapter's tables: label -> metric
-LANES = "smsp__thread_inst_executed_per_inst_executed.ratio"
 DIVERGENCE = {
     "warp instructions (PTX)": "smsp__inst_executed.sum",
     "active lanes per instruction": LANES,

@@ -10,7 +10,6 @@ from ..pictures.style import BLACK, FAINT, INK, ORANGE, SKY, boxes, clean, new_f
 from ..promises import READ_SECTORS, READS, at_most, ratio
 
 LOWEST = np.finfo(np.float32).min
-LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 WINDOW = 32  # keys that a query of the exercise `window_attention` sees
 
 

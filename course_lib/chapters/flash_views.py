@@ -10,27 +10,25 @@ from ..emulator import RawKernel
 from ..evidence import every_gpu, measured_words, not_recorded, recording, verdict
 from ..gpus import DEFAULT
 from ..kernels import OPTIONS
+from ..metric_names import LD_SECTORS, ST_SECTORS
 from ..occupancy import occupancy
 from ..pictures import Series, bars
 from ..pictures import sweep as draw_sweep
 from ..report import Table
 from . import flash_model as model
 from . import flash_sweeps as sweeps
-from .flash_attention import LD_SECTORS
 from .flash_picture import sweep_picture
-
-STORED = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 
 
 def asked(p: Mapping[str, float]) -> float:
     """Bytes of whole sectors that loads and stores ask of memory."""
-    return 32 * (p[LD_SECTORS] + p[STORED])
+    return 32 * (p[LD_SECTORS] + p[ST_SECTORS])
 
 
 # the rows of this chapter's tables: label -> metric
 TRAFFIC = {
     "bytes loaded (sectors)": lambda p: 32 * p[LD_SECTORS],
-    "bytes stored (sectors)": lambda p: 32 * p[STORED],
+    "bytes stored (sectors)": lambda p: 32 * p[ST_SECTORS],
     "bytes asked of memory": asked,
     "float multiply-adds": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
     "shared wavefronts": "memory_l1_wavefronts_shared",

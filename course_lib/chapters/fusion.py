@@ -6,10 +6,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
+from ..metric_names import LD_SECTORS, ST_SECTORS
 from ..promises import READ_SECTORS, at_most
 from .fusion_pictures import BY_HAND, Step, draw_traffic
 
-STORED = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+LOADED, STORED = LD_SECTORS, ST_SECTORS
+
 SECTOR = 32  # bytes
 
 

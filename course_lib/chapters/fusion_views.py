@@ -9,13 +9,16 @@ from matplotlib.figure import Figure
 from .. import backend
 from ..evidence import every_gpu, verdict
 from ..gpus import DEFAULT, Gpu, device
+from ..metric_names import DISTINCT_LD, DISTINCT_ST
 from ..model import modelled_time, scaled
 from ..pictures.style import number_text
 from ..profile import profile
 from ..report import Table
 from .fusion_pictures import Step, draw_sms, draw_traffic
 
-READ, WRITTEN = "course__unique_dram_bytes_ld", "course__unique_dram_bytes_st"
+READ = DISTINCT_LD
+WRITTEN = DISTINCT_ST
+
 FULL = 1 << 26  # floats: 256 MiB, far above L2
 BLOCKS = 1056  # 8 blocks for each SM of an H200
 THREADS = 256

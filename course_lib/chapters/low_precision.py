@@ -4,12 +4,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
+from ..metric_names import BLOCKS, TENSOR
 from ..pictures.style import BLACK, BLUE, FAINT, INK, ORANGE, PAPER, boxes, new_figure
 from ..promises import READS, at_most, coalesced, exactly, ratio
 from .low_precision_formats import quantised
 
-TENSOR = "course__tensor_flops.sum"
-BLOCKS = "launch__grid_size"
 RTOL = 1e-5  # products or sums in fp16 are off by more, those in float32 by far less
 
 

@@ -7,12 +7,10 @@ from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
 from ..gpus import DEFAULT
+from ..metric_names import ROUNDS, SHARED_LOADS
 from ..occupancy import Occupancy, occupancy
 from ..promises import at_least, at_most
 from .occupancy_picture import in_flight_picture, reuse_picture, sm_picture
-
-SHARED_LOADS = "smsp__sass_inst_executed_op_shared_ld.sum"
-ROUNDS = "course__load_rounds.sum"
 
 
 def resident(counted: Any, gpu: Any = DEFAULT) -> Occupancy:

@@ -23,6 +23,7 @@ from ..evidence import (
 )
 from ..gpus import DEFAULT, Gpu
 from ..gpus import gpu as find_gpu
+from ..metric_names import FFMA, ROUNDS, SHARED_LOADS
 from ..model import ModelledTime, modelled_time
 from ..occupancy import Occupancy, occupancy
 from ..pictures import Series, bars
@@ -31,11 +32,10 @@ from ..points import Point
 from ..profile import as_emulated
 from ..report import Table
 from ..sweeps import sweep
-from .occupancy import ROUNDS, SHARED_LOADS, resident, rounds_per_warp
+from .occupancy import resident, rounds_per_warp
 from .occupancy_picture import sm_picture
 from .occupancy_sweeps import COUNT
 
-FFMA = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
 SPILLED = re.compile(r"\b(STL|LDL)\b")  # machine instructions that store to and load from local memory
 
 # the rows of this chapter's tables: label -> metric

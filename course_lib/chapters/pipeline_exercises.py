@@ -4,14 +4,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
+from ..metric_names import BARRIERS, IN_FLIGHT, LD_REQUESTS, STATIC_BYTES
 from ..promises import WRITTEN, Promise, at_least, at_most, exactly, written_sectors
 from .pipeline_picture import timeline
 from .pipelines import Costs, Scheme, producers, simulate, staged
 
-LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
-BARRIERS = "course__barriers.sum"
-IN_FLIGHT = "course__async_bytes_in_flight.max"
-SHARED = "launch__shared_mem_per_block_static"
 PICTURE = Costs(latency=1200, transfer=150, use=700, unit=300)
 
 
@@ -45,7 +42,7 @@ __device__ void copy16(float4* shared, const float4* global) {  // 16 bytes
     + WAITING
 )
 ALL_COPIED = exactly(
-    "plain load requests", LOADS, 0, "Every value of x comes by an asynchronous copy, and only once."
+    "plain load requests", LD_REQUESTS, 0, "Every value of x comes by an asynchronous copy, and only once."
 )
 COPIED_ONCE = exactly(
     "sectors copied",
@@ -114,7 +111,7 @@ blur_rows = Exercise(
             "Start the copy of the next row before you use this one.",
         ),
         _barriers(4, 512, "One barrier a row is enough, if the next copy is started behind it."),
-        exactly("shared bytes", SHARED, 1024, "Two rows of 512 bytes."),
+        exactly("shared bytes", STATIC_BYTES, 1024, "Two rows of 512 bytes."),
     ],
     hints=[
         "Before the loop, copy the block's first row. In it: wait, meet, start the next copy, use this row.",
@@ -177,7 +174,7 @@ flip_tiles = Exercise(
             "Three matrices of 1,024 bytes: wait only for the oldest group.",
         ),
         _barriers(2, 1024, "One barrier a matrix is enough."),
-        exactly("shared bytes", SHARED, 4096, "Four matrices of 1,024 bytes."),
+        exactly("shared bytes", STATIC_BYTES, 4096, "Four matrices of 1,024 bytes."),
     ],
     hints=[
         "Three groups before the loop, one more in each turn. wait<2> lets the last two stay in flight.",
@@ -244,13 +241,13 @@ row_steps = Exercise(
     promises=[
         at_most(
             "plain load requests",
-            LOADS,
+            LD_REQUESTS,
             lambda p: p[WRITTEN] / 256,
             "Only the producer reads index[i], once; the rows come by asynchronous copies.",
         ),
         COPIED_ONCE,
         _barriers(6, 256, "For each row: the producer waits and arrives, and so do both other warps."),
-        exactly("shared bytes", SHARED, 512, "Two rows of 256 bytes."),
+        exactly("shared bytes", STATIC_BYTES, 512, "Two rows of 256 bytes."),
     ],
     hints=[
         "Four barriers of 96 threads: who waits at 1 + s, and who only arrives? And at 3 + s?",

@@ -7,14 +7,10 @@ import numpy as np
 
 from ..exercises import Exercise, Launch
 from ..kernels import Kernel
+from ..metric_names import LD_REQUESTS, LOCAL, REGISTERS, ST_REQUESTS
 from ..promises import READS, at_most, exactly
 from .reading_picture import order_picture
 from .reading_sources import BOUNDED, CHOOSE, SQUARES
-
-LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
-STORES = "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"
-LOCAL = "course__local_bytes_per_thread"
-REGISTERS = "launch__registers_per_thread"
 
 
 def per_warp(metric: str) -> Callable[[Mapping[str, float]], float]:
@@ -76,13 +72,13 @@ extern "C" __global__ void widen_loads(float* y, const float* x, int n) {
     promises=[
         exactly(
             "load requests of each warp",
-            per_warp(LOADS),
+            per_warp(LD_REQUESTS),
             2,
             "8 floats are 32 bytes: two loads of 16 bytes. Read x through a pointer to float4.",
         ),
         exactly(
             "store requests of each warp",
-            per_warp(STORES),
+            per_warp(ST_REQUESTS),
             2,
             "Store as you load: through a pointer to float4.",
         ),

@@ -11,20 +11,21 @@ from ..emulator import RawKernel
 from ..evidence import caption, every_gpu, measured_heading, not_recorded, recording, time_points, verdict
 from ..gpus import DEFAULT
 from ..listing import machine_lines, ptx_lines
+from ..metric_names import LD_REQUESTS, LOCAL, ST_REQUESTS
 from ..model import ModelledTime, modelled_time, scaled
 from ..profile import as_emulated
 from ..report import Cell, Table
 from ..sweeps import sweep
 from . import reading_ncu
 from . import reading_sources as k
-from .reading_kernels import LOADS, LOCAL, STORES, per_warp
+from .reading_kernels import per_warp
 from .reading_picture import kind, opcode, order_picture, width
 
 # the rows of this chapter's tables: label -> metric
 MEMORY = {
-    "load requests of each warp": per_warp(LOADS),
+    "load requests of each warp": per_warp(LD_REQUESTS),
     "sectors loaded": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-    "store requests of each warp": per_warp(STORES),
+    "store requests of each warp": per_warp(ST_REQUESTS),
     "sectors stored": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
     "rounds of loads, each warp": per_warp("course__load_rounds.sum"),
 }

@@ -6,13 +6,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
+from ..metric_names import SHARED_LOADS, ST_REQUESTS
 from ..pictures import warp_to_banks
 from ..pictures.style import BLACK, FAINT, GREEN, INK, ORANGE, SKY, boxes, new_figure
 from ..promises import READS, at_most, exactly
 from .tiling import times_read
 
-SHARED_LOADS = "smsp__sass_inst_executed_op_shared_ld.sum"
-GLOBAL_STORES = "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"
 EVEN_K = 32  # depth of the case of `max_plus` that keeps the promises
 
 
@@ -266,7 +265,7 @@ extern "C" __global__ void panels(float* out, const float* a, int rows, int dept
     promises=[
         exactly(
             "global loads and stores of a warp",
-            lambda p: (p[READS] + p[GLOBAL_STORES]) / warps(p),
+            lambda p: (p[READS] + p[ST_REQUESTS]) / warps(p),
             2,
             "One float4 in, one float4 out for each thread: 256 threads x 4 floats are the whole slice.",
         ),

@@ -12,19 +12,16 @@ from .. import backend
 from ..agreement import count_point
 from ..evidence import caption, every_gpu, not_recorded, recording, time_points, verdict
 from ..gpus import DEFAULT, Gpu, device
+from ..metric_names import FFMA, GLOBAL_LOADS, LD_SECTORS, SHARED_LOADS, WAVEFRONTS
 from ..model import ModelledTime, modelled_time, scaled
 from ..occupancy import occupancy
 from ..pictures.style import number_text
 from ..report import Table
 from ..sweeps import sweep
 from . import register_tiling_sweeps as s
-from .register_tiling import SHARED_LOADS, shared_excess
+from .register_tiling import shared_excess
 from .register_tiling_picture import ladder_bars, step_picture
 
-FMAS = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"
-SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
-GLOBAL_LOADS = "smsp__sass_inst_executed_op_global_ld.sum"
-WAVEFRONTS = "memory_l1_wavefronts_shared"
 SIZE = 128  # rows of the matrices that the slider multiplies
 LADDER = 256  # and of those of the ladder
 # TFLOP/s of the warp tiles of siboehm/SGEMM_CUDA (GitHub; its kernel 10) and of cuBLAS in the same run, for
@@ -34,19 +31,19 @@ REPORTED = (36.3, 50.6)
 
 def per_64(metric: str):
     """A count for 64 multiply-adds of a warp: one step of an 8 x 8 tile."""
-    return lambda p: 64 * 32 * p[metric] / p[FMAS]
+    return lambda p: 64 * 32 * p[metric] / p[FFMA]
 
 
 def barriers(p: Any) -> float:
     """Barriers that a warp comes to in 64 multiply-adds."""
-    return 64 * 32 * sum(line.executions for line in p.lines if "__syncthreads" in line.text) / p[FMAS]
+    return 64 * 32 * sum(line.executions for line in p.lines if "__syncthreads" in line.text) / p[FFMA]
 
 
 # the rows of this chapter's tables: label -> function of a profile; all but the last two for 64 multiply-adds
 LOADS = {
     "shared loads": per_64(SHARED_LOADS),
     "shared wavefronts": per_64(WAVEFRONTS),
-    "sectors from global memory": per_64(SECTORS),
+    "sectors from global memory": per_64(LD_SECTORS),
 }
 REGISTERS = {"registers per thread": "launch__registers_per_thread"}
 WIDTH = {
@@ -124,7 +121,9 @@ Counted = Mapping[str, Mapping[str, float]]  # the rungs by name, from products 
 
 def bars(counted: Counted) -> Figure:
     """Bytes per multiply-add of each rung, from global and from shared memory."""
-    each = {name: (32 * p[SECTORS] / p[FMAS], 128 * p[WAVEFRONTS] / p[FMAS]) for name, p in counted.items()}
+    each = {
+        name: (32 * p[LD_SECTORS] / p[FFMA], 128 * p[WAVEFRONTS] / p[FFMA]) for name, p in counted.items()
+    }
     return ladder_bars(each)
 
 

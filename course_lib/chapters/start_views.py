@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from ..agreement import count_point, counted_point, modelled_sweep
 from ..evidence import caption, every_gpu, measured, recording, verdict
 from ..gpus import DEFAULT, Gpu, device, gpu
+from ..metric_names import FEWEST_SECTORS, FEWEST_WAVEFRONTS, LD_REQUESTS, LD_SECTORS, SECTORS, WAVEFRONTS
 from ..model import ModelledTime, modelled_time, scaled
 from ..occupancy import occupancy
 from ..predictions import Prediction, reveal
@@ -24,10 +25,6 @@ from .course_map import chapter
 from .start_picture import ladder
 from .start_picture import machine as draw_machine
 
-LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
-LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
-SECTORS, FEWEST = "memory_l2_theoretical_sectors_global", "memory_l2_theoretical_sectors_global_ideal"
-SHARED, SHARED_FEWEST = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 STEPS = list(s.STEPS)
 COUNTED_FLOATS = 1 << 14
 
@@ -37,7 +34,7 @@ READ = {
     "sectors loaded": LD_SECTORS,
     "sectors per load request": ratio(LD_SECTORS, LD_REQUESTS),
     "sectors, loads and stores": SECTORS,
-    "sectors needed at least": FEWEST,
+    "sectors needed at least": FEWEST_SECTORS,
     "float additions": "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",
     "active lanes per instruction": "smsp__thread_inst_executed_per_inst_executed.ratio",
 }
@@ -92,7 +89,9 @@ def loop_table() -> Table:
     counts = {way: scaled(add_counts(way), s.LARGE / COUNTED_FLOATS) for way in k.WAYS}
     timed = modelled_sweep("start_add")
     rows = [_row("sectors, loads and stores", "counted", [p[SECTORS] for p in counts.values()], "{:,.0f}")]
-    rows.append(_row("sectors needed at least", "counted", [p[FEWEST] for p in counts.values()], "{:,.0f}"))
+    rows.append(
+        _row("sectors needed at least", "counted", [p[FEWEST_SECTORS] for p in counts.values()], "{:,.0f}")
+    )
     rows.append(_row("time, ms", f"modelled, {DEFAULT}", [time.ms for time in timed], "{:.3f}"))
     table = recording("start_add")
     if table is not None:
@@ -191,7 +190,7 @@ SIGNS = (
     (
         "coalescing",
         "sectors over those needed",
-        lambda p, on: p[SECTORS] / max(1, p[FEWEST]),
+        lambda p, on: p[SECTORS] / max(1, p[FEWEST_SECTORS]),
         "{:.3g}",
         lambda v: v > 1.2,
     ),
@@ -199,7 +198,7 @@ SIGNS = (
     (
         "bank_conflict",
         "shared wavefronts in excess",
-        lambda p, on: p[SHARED] - p[SHARED_FEWEST],
+        lambda p, on: p[WAVEFRONTS] - p[FEWEST_WAVEFRONTS],
         "{:,.0f}",
         lambda v: v > 0,
     ),

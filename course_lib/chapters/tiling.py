@@ -8,20 +8,17 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
+from ..metric_names import DISTINCT_LD, LD_REQUESTS, LD_SECTORS
 from ..pictures import warp_to_sectors
 from ..pictures.style import BLACK, FAINT, INK, ORANGE, SKY, boxes, new_figure
 from ..promises import READ_SECTORS, at_most, coalesced, ratio
 
-LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
-LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
-DISTINCT = "course__unique_dram_bytes_ld"
-INSTRUCTIONS = "smsp__inst_executed.sum"
 LANES = np.arange(32)
 
 
 def times_read(counted: Any) -> float:
     """How often requests bring a byte, on average: bytes of all sectors loaded over the distinct bytes."""
-    return 32 * counted[READ_SECTORS] / counted[DISTINCT]
+    return 32 * counted[READ_SECTORS] / counted[DISTINCT_LD]
 
 
 def load_line(counted: Any, array: str) -> Any:
@@ -38,14 +35,14 @@ def times_asked_of(array: str) -> Callable[[Any], float]:
 
     def asked(p: Any) -> float:
         threads = p["launch__block_size"]
-        return 4 * load_line(p, array).requests * threads / -(-threads // 32) / (p[DISTINCT] / 2)
+        return 4 * load_line(p, array).requests * threads / -(-threads // 32) / (p[DISTINCT_LD] / 2)
 
     return asked
 
 
 def times_read_of(array: str) -> Callable[[Any], float]:
     """How often requests bring a byte of one of two inputs of equal size."""
-    return lambda p: 32 * load_line(p, array).sectors / (p[DISTINCT] / 2)
+    return lambda p: 32 * load_line(p, array).sectors / (p[DISTINCT_LD] / 2)
 
 
 # the rows of this chapter's tables: label -> metric, or function of a profile
@@ -53,7 +50,7 @@ LOADS = {
     "global load requests": LD_REQUESTS,
     "sectors loaded": LD_SECTORS,
     "sectors per request": ratio(LD_SECTORS, LD_REQUESTS),
-    "bytes of distinct sectors loaded": DISTINCT,
+    "bytes of distinct sectors loaded": DISTINCT_LD,
 }
 READS = LOADS | {
     "times a thread asks for an element of A": times_asked_of("a"),

@@ -12,6 +12,7 @@ from ..emulator import RawKernel
 from ..evidence import caption, every_gpu, measured_heading, not_recorded, recording, time_points, verdict
 from ..gpus import DEFAULT, Gpu, gpu
 from ..kernels import OPTIONS
+from ..metric_names import LD_SECTORS
 from ..model import ModelledTime, fp32_flops, modelled_time
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
@@ -22,7 +23,7 @@ from ..recorded import Table as Recorded
 from ..report import CounterTable, Table
 from ..roofline import RooflinePoint, roofline
 from ..sweeps import sweep
-from .tiling import LD_SECTORS, LOADS, times_read
+from .tiling import LOADS, times_read
 from .tiling_picture import tile_picture
 from .tiling_sweeps import square_grid, work
 

@@ -4,12 +4,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
+from ..metric_names import ATOMICS, BLOCKS
 from ..promises import at_most, coalesced, exactly
 from .wave_picture import gantt
 from .waves import Turn, equal_shares, fixed_order, hardware_order
 
-ATOMICS = "course__atomics_global.sum"
-BLOCKS = "launch__grid_size"
 ROWS = "time, in rows"
 
 BLOCK_SUM = r"""
