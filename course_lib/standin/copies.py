@@ -14,7 +14,7 @@ from .ledger import Operation, note_arrival
 from .order import Clock, covers
 from .pinned import is_pinned
 from .streams import Stream, get_current_stream
-from .work import host_waits, refuse_capture, report, submit, when_known
+from .work import chosen, host_waits, refuse_capture, report, submit, when_known
 
 _CHANGED = (
     "the host changed pinned memory before the copy that reads it was known to be done: what the GPU got is "
@@ -41,7 +41,7 @@ def copy_in(target: np.ndarray, source: np.ndarray, stream: Stream | None = None
     Raises:
         RuntimeError: the stream is capturing.
     """
-    stream = stream or get_current_stream()
+    stream = chosen(stream)
     _refuse(stream, "H2D")
     pinned = is_pinned(source)
 
@@ -63,7 +63,7 @@ def copy_out(
     Raises:
         RuntimeError: the stream is capturing.
     """
-    stream = stream or get_current_stream()
+    stream = chosen(stream)
     _refuse(stream, "D2H")
     target = np.array(source, order=order) if out is None else out
     pinned = out is not None and is_pinned(out)

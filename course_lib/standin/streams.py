@@ -42,7 +42,7 @@ class Event:
 
     def record(self, stream: "Stream | None" = None) -> None:
         """Set the mark behind the work that the stream, by default the current one, has now."""
-        stream = stream or get_current_stream()
+        stream = work.chosen(stream)
         self.capture = stream.capture
         self.clock = dict((stream.capture.order if stream.capture else work.order).clock(stream.ptr))
         if not stream.capture:
@@ -191,7 +191,7 @@ class Graph:
 
         Behind earlier launches of the same graph too, in any stream (CUDA runtime API, `cudaGraphLaunch`).
         """
-        stream = stream or get_current_stream()
+        stream = work.chosen(stream)
         if stream.capture:
             raise stream.capture.broken("StreamCaptureUnsupported", "a graph cannot be launched in a capture")
         nodes = tuple(node.operation for node in self._nodes)

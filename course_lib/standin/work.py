@@ -28,12 +28,25 @@ def get_current_stream(device_id: int | None = None) -> "Stream":
     return stack[-1]
 
 
+def chosen(stream: "Stream | None") -> "Stream":
+    """The stream, by default the current one.
+
+    Raises:
+        AttributeError: something else, as in CuPy.
+    """
+    if stream is None:
+        return get_current_stream()
+    if not hasattr(stream, "ptr"):
+        kind = type(stream).__name__
+        raise AttributeError(f"{kind!r} object has no attribute 'ptr': a stream is a cp.cuda.Stream")
+    return stream
+
+
 @contextmanager
 def own_current_stream() -> Iterator[None]:
     """Within, the default stream is the current one; behind, whichever was before."""
     before = list(stack)
-    stack[:] = before[:1]
-    stack[0] = type(before[0]).null
+    stack[:] = [type(before[0]).null]
     try:
         yield
     finally:
@@ -54,7 +67,7 @@ def submit(
     that is reached when the work is done; it may return what it has touched, where that is better known then
     than by `reads` and `writes`.
     """
-    stream = stream or get_current_stream()
+    stream = chosen(stream)
     operation = Operation(**{**vars(operation), "stream": stream.ptr})
     if stream.capture:
         report(stream.capture.add(stream, Node(operation, label, run, tuple(reads), tuple(writes))))

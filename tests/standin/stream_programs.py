@@ -75,14 +75,10 @@ def ask_in_capture(cp):
     return s.done, said(s.end_capture)
 
 
-def end_without_begin(cp):
-    return said(stream(cp).end_capture)
-
-
-def begin_twice(cp):
+def begun_twice_ended_twice(cp):
     s = stream(cp)
     s.begin_capture()
-    return said(s.begin_capture), said(s.end_capture)
+    return said(s.begin_capture), said(s.end_capture), said(s.end_capture)
 
 
 def default_stream(cp):
@@ -235,6 +231,14 @@ def get_into_what_does_not_fit(cp):
     return *found, said(lambda: strided.get(out=np.zeros(4, np.float32)))
 
 
+def what_is_no_stream(cp):
+    (a,) = arrays(cp, 1)
+    found = said(lambda: a.get(stream=3)), said(lambda: a.set(np.ones(N, np.float32), stream=3))
+    twice = cp.RawKernel(TWICE, "twice")
+    found += (said(lambda: twice((1,), (N,), (a, a), stream=7)),)
+    return *found, said(lambda: stream(cp).wait_event(None)), said(lambda: cp.cuda.Event().record("s"))
+
+
 def through_pinned_memory(cp):
     a, b, c = arrays(cp, 1, 0, 0)
     there, s, other = pinned(cp, 9), stream(cp), stream(cp)
@@ -267,8 +271,7 @@ PROGRAMS = {
     "False, 'fine')",
     device_wait_in_capture: "('cudaErrorStreamCaptureUnsupported', 'cudaErrorStreamCaptureInvalidated')",
     ask_in_capture: "(False, 'cudaErrorStreamCaptureInvalidated')",
-    end_without_begin: "cudaErrorIllegalState",
-    begin_twice: "('cudaErrorIllegalState', 'fine')",
+    begun_twice_ended_twice: "('cudaErrorIllegalState', 'fine', 'cudaErrorIllegalState')",
     default_stream: "RuntimeError",
     blocking_stream: "('cudaErrorStreamCaptureImplicit', 'CUDADriverError', "
     "'cudaErrorStreamCaptureInvalidated')",
@@ -290,6 +293,7 @@ PROGRAMS = {
     "'fine', 'RuntimeError')",
     get_into_what_does_not_fit: "('TypeError', 'TypeError', 'ValueError', 'RuntimeError', "
     "'TypeError', 'fine')",
+    what_is_no_stream: str(("AttributeError",) * 5),
     through_pinned_memory: "(1.0, 1.0, 1.0)",
     join: "(4.0, False)",
 }
