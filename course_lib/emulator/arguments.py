@@ -174,6 +174,12 @@ def _warn_element(dtype: np.dtype, slot: _Slot) -> None:
     wanted = slot.element
     if not slot.pointer or wanted is None or wanted.matches(dtype):
         return
+    if wanted.other:
+        slot.warn(
+            f"got an array of dtype {dtype}, whose bytes the kernel reads as {slot.ctype[:-1]}; "
+            f"pass x.astype(ml_dtypes.{wanted.other}), or its bits as cp.{wanted.name}"
+        )
+        return
     advice = f"pass x.astype(cp.{wanted.name})"
     if wanted.lanes == 1 and dtype.itemsize == wanted.dtype.itemsize and dtype.kind != "V":
         advice += f", or x.view(cp.{wanted.name}) if you mean the bits"
@@ -186,7 +192,7 @@ def _scalar(value: Any, slot: _Slot) -> bytes:
     raw = scalar.tobytes()
     passed = raw[: slot.size].ljust(slot.size, b"\0")
     element = slot.element
-    if element is None or element.lanes > 1 or isinstance(scalar, np.void):
+    if element is None or element.lanes > 1 or element.other or isinstance(scalar, np.void):
         if len(raw) != slot.size:
             slot.warn(f"has {slot.size} bytes, but {_described(value)} has {len(raw)}")
         return passed

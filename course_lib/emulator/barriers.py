@@ -91,9 +91,7 @@ class Barriers:
         if not 0 <= barrier <= 15:
             raise EmulatorError(f"{where}: barrier {barrier}: a block has barriers 0 to 15")
         if count is not None and (count < WARP or count % WARP):
-            raise EmulatorError(
-                f"{where}: barrier {barrier} for {count} threads: name a multiple of {WARP}, warps arrive whole"
-            )
+            raise EmulatorError(f"{where}: barrier {barrier} for {count} threads: name a multiple of {WARP}")
 
     def exited(self, fragment: Fragment) -> None:
         """Threads that exit no longer count."""

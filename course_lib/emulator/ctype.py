@@ -26,6 +26,14 @@ _VECTOR_BASES = {
 _VECTORS = {f"{name}{n}": (dtype, n) for name, dtype in _VECTOR_BASES.items() for n in (1, 2, 3, 4)}
 _VECTORS |= {"half2": ("float16", 2), "__half2": ("float16", 2)}
 
+# floats that NumPy does not have: C type -> (name in ml_dtypes, bytes, lanes)
+_OTHERS = {
+    "__nv_bfloat16": ("bfloat16", 2, 1), "nv_bfloat16": ("bfloat16", 2, 1),
+    "__nv_bfloat162": ("bfloat16", 2, 2), "nv_bfloat162": ("bfloat16", 2, 2),
+    "__nv_fp8_e4m3": ("float8_e4m3fn", 1, 1), "__nv_fp8_e5m2": ("float8_e5m2", 1, 1),
+    "__nv_fp8x4_e4m3": ("float8_e4m3fn", 1, 4), "__nv_fp8x4_e5m2": ("float8_e5m2", 1, 4),
+}  # fmt: skip
+
 _PTX = {
     "f16": "half", "f32": "float", "f64": "double", "u8": "8-bit integer", "s8": "8-bit integer",
     "u16": "16-bit integer", "s16": "16-bit integer", "u32": "32-bit integer", "s32": "32-bit integer",
@@ -37,11 +45,15 @@ _INTEGER_KINDS = "iub"
 
 @dataclass(frozen=True)
 class ElementType:
-    """One C type: ``lanes`` values of ``dtype``; ``either_sign`` where only the PTX is known."""
+    """One C type: ``lanes`` values of ``dtype``; ``either_sign`` where only the PTX is known.
+
+    ``other``: name in ml_dtypes of a float that NumPy does not have; ``dtype`` then holds its bits.
+    """
 
     dtype: np.dtype
     lanes: int = 1
     either_sign: bool = False
+    other: str = ""
 
     @property
     def size(self) -> int:
@@ -57,8 +69,13 @@ class ElementType:
         """May an array of this dtype be meant where a pointer to this C type is declared?
 
         Signed and unsigned of one size are both fine, complex numbers are pairs of floats,
-        and structures are taken as they come.
+        and structures are taken as they come. Integers may be the bits of a float NumPy does not have.
         """
+        if self.other:
+            bits = not _is_other(array) and array.kind in "iuV" and self.dtype.itemsize == array.itemsize
+            return bits or array.name == self.other
+        if self.dtype.kind == "f" and _is_other(array):
+            return False
         if array.kind == "V":
             return array.names is not None or self.dtype.itemsize == array.itemsize
         given = np.dtype(f"f{array.itemsize // 2}") if array.kind == "c" else array
@@ -91,10 +108,18 @@ def element_type(ctype: str) -> ElementType | None:
         return ElementType(np.dtype(_BITS[plain]), either_sign=True)
     if plain in _SCALARS:
         return ElementType(np.dtype(_SCALARS[plain]))
+    if plain in _OTHERS:
+        name, size, lanes = _OTHERS[plain]
+        return ElementType(np.dtype(f"u{size}"), lanes, other=name)
     if plain in _VECTORS:
         name, lanes = _VECTORS[plain]
         return ElementType(np.dtype(name), lanes)
     return None
+
+
+def _is_other(dtype: np.dtype) -> bool:
+    """Whether it is a float of ml_dtypes, which NumPy does not know."""
+    return dtype.type.__module__.startswith("ml_dtypes")
 
 
 def of_ptx(ptx_type: str, size: int) -> str:

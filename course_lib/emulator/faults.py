@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 _RESTART = (
     "A real GPU would stop the kernel and the Python kernel would need a restart; here the next cell works."
 )
+_OUTSIDE = (
+    "A real GPU may stop the kernel, and the Python kernel then needs a restart, or silently touch other "
+    "memory; here the next cell works."
+)
 
 
 class ScatteredError(Exception):
@@ -87,8 +91,9 @@ def _error(
     geometry, program = fragment.chunk.geometry, fragment.chunk.program
     number = int(full.ravel()[np.argmax(mask)])
     count = int(np.broadcast_to(mask, fragment.lanes.shape).sum())
+    end = _OUTSIDE if space == "global" and what.startswith("lies outside") else _RESTART
     return MemoryAccessError(
         f"{program.where(site)}: {program.access_kind(site)} at {space} address {number:#x} {what}. "
         f"First of {count} such threads: block {geometry.block_index(block)}, "
-        f"thread {geometry.thread_index(thread)}. {_RESTART}"
+        f"thread {geometry.thread_index(thread)}. {end}"
     )

@@ -72,14 +72,36 @@ _PHRASES = {
 }
 
 
+_NOTE = re.compile(rf"^(?!{re.escape(FILE_NAME)}\()\S.*\(\d+\): note\b")  # on a place in a header
 _KERNEL = re.compile(r"__global__[^;{}]*?(\w+)\s*\(")
 
 
+MOST_ERRORS = 3  # later ones mostly follow from the first
+
+
 def errors_only(log: str, source: str) -> str:
-    """An NVRTC ``log`` without warnings; places are named "scale, line 4": kernel and line of ``source``."""
+    """An NVRTC ``log`` without warnings; places are named "scale, line 4": kernel and line of ``source``.
+
+    It has the first errors only, and no notes on what headers have to offer.
+    """
     kept = [part for part in re.split(r"\n\s*\n", log) if not re.match(r"\S+: warning |Remark: ", part)]
+    errors = [at for at, part in enumerate(kept) if re.match(r"[^\n]*: (catastrophic )?error", part)]
+    if len(errors) > MOST_ERRORS:
+        end = [part for part in kept[errors[-1] + 1 :] if "detected in the compilation" in part]
+        kept = [*kept[: errors[MOST_ERRORS]], f"... and {len(errors) - MOST_ERRORS} more errors", *end]
+    kept = [_without_notes(part) for part in kept]
     text = re.sub(rf"{re.escape(FILE_NAME)}\((\d+)\)", lambda m: _place(source, int(m[1])), "\n".join(kept))
     return re.sub(rf'(errors? detected) in the compilation of "{re.escape(FILE_NAME)}"', r"\1", text)
+
+
+def _without_notes(part: str) -> str:
+    """An error without its notes on other candidates, each some lines that begin with a place in a header."""
+    lines = part.split("\n")
+    first = next((at for at, line in enumerate(lines) if at and _NOTE.search(line)), len(lines))
+    if first == len(lines):
+        return part
+    count = sum(bool(_NOTE.search(line)) for line in lines[first:])
+    return "\n".join([*lines[:first], f"    (and {count} note{'s' * (count != 1)} on what was tried)"])
 
 
 def _place(source: str, line: int) -> str:

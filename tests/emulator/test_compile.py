@@ -210,3 +210,30 @@ def test_other_options_make_other_machine_code():
     plain, fast = compile_source(source), compile_source(source, ("--use_fast_math",))
     assert "tanh.approx" in fast.ptx
     assert plain.cubin != fast.cubin
+
+
+def test_the_first_three_errors_are_shown_and_the_others_counted():
+    with pytest.raises(CompileError) as raised:
+        compile_source('extern "C" __global__ void k(int* y) { a; b; c; d; e; }')
+    text = str(raised.value)
+    assert [name for name in "abcde" if f'identifier "{name}"' in text] == ["a", "b", "c"]
+    assert "... and 2 more errors" in text
+    assert "5 errors detected." in text
+
+
+def test_notes_on_headers_are_counted_not_shown():
+    source = """#include <mma.h>
+extern "C" __global__ void k() {
+    nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, int> sum;
+    nvcuda::wmma::mma_sync(sum, sum, sum, sum);
+}"""
+    with pytest.raises(CompileError) as raised:
+        compile_source(source)
+    text = str(raised.value)
+    assert "notes on what was tried)" in text
+    assert "mma.hpp" not in text
+
+
+def test_a_note_on_the_source_itself_stays():
+    with pytest.raises(CompileError, match=r'note .*to match this "{"'):
+        compile_source('extern "C" __global__ void k() {')
