@@ -37,14 +37,6 @@ def host_floats(cp: Any, memory: str, count: int) -> np.ndarray:
     return found
 
 
-def captured(stream: Any, work: Callable[[], object]) -> Any:
-    """The graph of what `work()` gives to the stream."""
-    with stream:
-        stream.begin_capture()
-        work()
-        return stream.end_capture()
-
-
 def rod_steps(step: Any, rods: Sequence[Any], steps: int) -> None:
     """Give `steps` launches to the current stream, from rods[0] to rods[1] and back; an even number."""
     n = rods[0].size

@@ -9,17 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..points import LINEAR, Call, Point, Reading, Sweep, floats
+from ..graphs import captured
+from ..points import LINEAR, Call, Reading, Sweep, floats, no_points
 from . import launch_kernels as k
 from .launch_clocks import SMS, Work, blocker, busy_launch, done_ms, empty_launch, gpu_ms, host_ms, in_stream
-from .launch_runs import (
-    captured,
-    host_floats,
-    in_batches,
-    order_chunks,
-    own_stream,
-    rod_steps,
-)
+from .launch_runs import host_floats, in_batches, order_chunks, own_stream, rod_steps
 from .launch_transfers import copies, streams
 
 # -- what a launch costs -----------------------------------------------------------
@@ -237,11 +231,6 @@ QUEUE_WAYS: Mapping[str, Callable[[Any, int], Work]] = {
     "queue, a block an SM": _draws(1),
     "every 132nd": _stays(k.CYCLIC, 1),
 }
-
-
-def no_points(size: int) -> list[Point]:
-    """A sweep of clocks that are read alone."""
-    return []
 
 
 SWEEPS = (

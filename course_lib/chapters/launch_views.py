@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from .. import standin
 from ..emulator.errors import HazardWarning
 from ..gpus import DEFAULT
+from ..graphs import captured
 from ..profile import profile
 from ..report import Cell
 from ..report import Table as ShownTable
@@ -21,7 +22,7 @@ from ..standin.ledger import Operation, counted_calls, operations, stream_hazard
 from ..standin.streams import submit
 from .launch_costs import costs, kernel_ms
 from .launch_picture import gantt, said
-from .launch_runs import captured, own_stream, pinned, pipeline
+from .launch_runs import own_stream, pinned, pipeline
 from .launch_timeline import SM, Schedule, schedule
 
 CHUNK_BYTES = 4 * (1 << 24)  # the recorded pipeline: 2^24 floats each way
