@@ -18,6 +18,7 @@ import numpy as np
 from . import standin
 from .emulator.errors import ArgumentWarning, EmulatorError, HazardWarning
 from .exercises import Exercise, Verdict, compare, judged, keeps_promises, verdict_of
+from .promises import Kept
 from .pictures.style import number_text
 from .standin.ledger import arrivals, counted_calls, operations, stream_hazards
 
@@ -80,7 +81,7 @@ class HostExercise(Exercise):
             return Verdict(False, "error", f"error, {type(error).__name__}: {error}")
         return judged(self, lambda case, report: self._judge_case(function, case, report))
 
-    def _judge_case(self, function: Callable, case: Mapping, report: list[str]) -> Verdict | None:
+    def _judge_case(self, function: Callable, case: Mapping, report: list[Kept]) -> Verdict | None:
         _clean_up()
         program: Program = self.launch(**case)
         expected = np.array(self.spec(*program.inputs))

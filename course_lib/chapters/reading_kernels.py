@@ -200,7 +200,8 @@ void drop_branch(float* y, const float* a, const float* b, const float* x, int n
             "branches of each warp",
             per_warp("course__branches.sum"),
             1,
-            "A load inside an if stays a branch: the compiler may not load what you did not ask for.",
+            "The guard is the one branch. A load inside an if stays a branch: the compiler may not load what "
+            "you did not ask for. A loop is one, too.",
         ),
         at_most(
             "load requests of each warp",
