@@ -18,8 +18,8 @@ import numpy as np
 from . import standin
 from .emulator.errors import ArgumentWarning, EmulatorError, HazardWarning
 from .exercises import Exercise, Verdict, compare, judged, keeps_promises, verdict_of
-from .promises import Kept
 from .pictures.style import number_text
+from .promises import Kept
 from .standin.ledger import arrivals, counted_calls, operations, stream_hazards
 
 ORDER = "Let the stream wait for an event that the other has recorded, or give both to one stream."
