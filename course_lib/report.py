@@ -61,8 +61,8 @@ SHARE = "86,180,233"  # Okabe-Ito sky blue: share of the largest value
 ALARM = "213,94,0"  # Okabe-Ito vermilion: hazards
 PLAIN_WIDTH = 100  # letters in a line of plain text
 CODE_STYLE = (
-    "white-space:pre;background:none;display:inline-block;max-width:76ch;overflow:hidden;"
-    "text-overflow:ellipsis;vertical-align:bottom"
+    "white-space:pre-wrap;overflow-wrap:anywhere;background:none;display:inline-block;max-width:56ch;"
+    "vertical-align:bottom"
 )
 
 

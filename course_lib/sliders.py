@@ -116,7 +116,7 @@ class Explorer:
         self.rendered = call_and_render(self.function, self.values, self.figures)
         if ipywidgets is not None and in_notebook():
             self._build(output_height or self.rendered.total_height)
-            self._show(self.rendered, f"{time.perf_counter() - began:.2f} s")
+            self._show(self.rendered, f"computed here in {time.perf_counter() - began:.2f} s")
 
     def _build(self, height: int) -> None:
         """Controls above, a status line, and an output box of fixed height with one image and one text."""
@@ -147,7 +147,7 @@ class Explorer:
             note = "stopped" if isinstance(error, KeyboardInterrupt) else "error"
             self._show(rendered, f"{note} after {time.perf_counter() - began:.2f} s")
         else:
-            self._show(rendered, f"{time.perf_counter() - began:.2f} s")
+            self._show(rendered, f"computed here in {time.perf_counter() - began:.2f} s")
 
     def _show(self, rendered: Rendered, note: str) -> None:
         """Replace the contents of the picture, the text and the status line."""
