@@ -113,6 +113,11 @@ def _bound_text(promise: Promise) -> str:
     return "the ideal" if callable(promise.bound) or isinstance(promise.bound, str) else f"{promise.bound:g}"
 
 
+def unwritten_array(*shape: int) -> np.ndarray:
+    """A float32 array of this shape for a launch to write: NaN marks every element that no thread writes."""
+    return np.full(shape, np.nan, np.float32)
+
+
 def check(exercise: Exercise, kernel: object) -> Verdict:
     """Judge a kernel (a source string, or a RawKernel of CuPy or the emulator), print what to do next.
 

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import backend
-from ..exercises import Exercise, Launch
+from ..exercises import Exercise, Launch, unwritten_array
 from ..gpus import device
 from ..metric_names import FEWEST_SECTORS, LD_REQUESTS, LD_SECTORS, SECTORS, ST_SECTORS
 from ..model import ModelledTime, modelled_time, scaled
@@ -64,11 +64,6 @@ def _timed(kernel: Any, size: int) -> Timing:
 
 def _random(*shape: int) -> np.ndarray:
     return np.random.default_rng(7).random(shape, np.float32)
-
-
-def _unwritten(*shape: int) -> np.ndarray:
-    """NaN marks every element that no thread writes."""
-    return np.full(shape, np.nan, np.float32)
 
 
 # -- four elements per thread ------------------------------------------------------
@@ -132,7 +127,7 @@ extern "C" __global__ void saxpy_four(float *y, const float *x, float a, int n) 
 
 def _launch_columns(rows: int, columns: int) -> Launch:
     matrix, factor = _random(columns, rows), _random(columns)
-    out = _unwritten(columns, rows)
+    out = unwritten_array(columns, rows)
     grid = (-(-rows // 32), -(-columns // 8))
     args = (out, matrix, factor, np.int32(rows), np.int32(columns))
     return Launch(grid, (256,), args, output=out, inputs=(matrix, factor), promised=rows % 8 == 0)
@@ -189,7 +184,7 @@ extern "C" __global__ void scale_columns(
 
 
 def _launch_bodies(n: int) -> Launch:
-    bodies, planes = _random(n, 4), _unwritten(4, n)
+    bodies, planes = _random(n, 4), unwritten_array(4, n)
     args = (planes, bodies, np.int32(n))
     return Launch((-(-n // 128),), (128,), args, output=planes, inputs=(bodies,), promised=n % 8 == 0)
 

@@ -6,18 +6,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..exercises import Exercise, Launch
+from ..exercises import Exercise, Launch, unwritten_array
 from ..pictures.style import BLACK, INK, PAPER, boxes, lane_colours, new_figure
 from ..promises import READ_SECTORS, READS, at_most, exactly, written_sectors
 
 
 def _random(*shape: int) -> np.ndarray:
     return np.random.default_rng(11).random(shape, np.float32)
-
-
-def _unwritten(*shape: int) -> np.ndarray:
-    """NaN marks every element that no thread writes."""
-    return np.full(shape, np.nan, np.float32)
 
 
 def shares_picture(threads: int = 8, each: int = 4) -> Figure:
@@ -53,7 +48,7 @@ def _draw_shares(axes: Axes, y: float, thread: np.ndarray, turn: np.ndarray, nam
 
 
 def _launch_copy(n: int) -> Launch:
-    x, y = _random(n), _unwritten(n)
+    x, y = _random(n), unwritten_array(n)
     # otherwise a warp may part at its last element, and two halves of it ask for one sector
     whole = n % 8 == 0
     return Launch((4,), (128,), (y, x, np.int32(n)), output=y, inputs=(x,), promised=whole)
@@ -97,7 +92,7 @@ extern "C" __global__ void copy_all(float* y, const float* x, int n) {
 
 
 def _launch_pairs(rows: int, columns: int) -> Launch:
-    x, y = _random(rows, columns), _unwritten(rows // 2, columns)
+    x, y = _random(rows, columns), unwritten_array(rows // 2, columns)
     grid = (-(-columns // 128), rows // 2)
     args = (y, x, np.int32(rows), np.int32(columns))
     return Launch(grid, (128,), args, output=y, inputs=(x,), promised=columns % 8 == 0)
@@ -167,7 +162,7 @@ extern "C" __global__ void pair_rows(float* y, const float* x, int rows, int col
 
 
 def _launch_both(n: int) -> Launch:
-    a, b, y = _random(n), _random(n)[::-1].copy(), _unwritten(2 * n)
+    a, b, y = _random(n), _random(n)[::-1].copy(), unwritten_array(2 * n)
     return Launch((-(-n // 128),), (128,), (y, a, b, np.int32(n)), output=y, inputs=(a, b))
 
 

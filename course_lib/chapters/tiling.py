@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..exercises import Exercise, Launch
+from ..exercises import Exercise, Launch, unwritten_array
 from ..metric_names import DISTINCT_LD, LD_REQUESTS, LD_SECTORS
 from ..pictures import warp_to_sectors
 from ..pictures.style import BLACK, FAINT, INK, ORANGE, SKY, boxes, new_figure
@@ -72,16 +72,11 @@ def _random(*shape: int) -> np.ndarray:
     return np.random.default_rng(2).random(shape, np.float32)
 
 
-def _unwritten(*shape: int) -> np.ndarray:
-    """NaN marks every element that no thread writes."""
-    return np.full(shape, np.nan, np.float32)
-
-
 # -- a product of rectangles -------------------------------------------------------
 
 
 def _launch_rectangles(m: int, n: int, k: int) -> Launch:
-    a, b, c = _random(m, k), _random(k, n), _unwritten(m, n)
+    a, b, c = _random(m, k), _random(k, n), unwritten_array(m, n)
     args = (c, a, b, *map(np.int32, (m, n, k)))
     promised = not (m % 16 or n % 16 or k % 16)
     return Launch((-(-n // 16), -(-m // 16)), (16, 16), args, output=c, inputs=(a, b), promised=promised)
@@ -159,7 +154,7 @@ void rectangles(float* c, const float* a, const float* b, int m, int n, int k) {
 
 
 def _launch_gram(rows: int, n: int) -> Launch:
-    a, g = _random(rows, n), _unwritten(n, n)
+    a, g = _random(rows, n), unwritten_array(n, n)
     args = (g, a, np.int32(rows), np.int32(n))
     promised = not (rows % 16 or n % 16)
     return Launch((-(-n // 16), -(-n // 16)), (16, 16), args, output=g, inputs=(a,), promised=promised)
