@@ -57,7 +57,7 @@ def product_times(n: int = 4096) -> Table:
     points = [point.columns for point in sweep(name).points(n)]
     header = ["variant", "format", f"modelled ms, {DEFAULT}", "model: limited by"]
     extra = ["recorded ms", "TFLOP/s (recorded)", "of the library's", "modelled / recorded"] if table else []
-    here = measured(n) if backend.on_gpu() and n == 4096 else {}
+    here = products_ms(n) if backend.on_gpu() and n == 4096 else {}
     rows = []
     for columns in points:
         key = (columns["variant"], columns["format"])
@@ -192,7 +192,7 @@ def block_findings() -> str:
 # -- measured ---------------------------------------------------------------------------------------
 
 
-def measured(n: int) -> Mapping[tuple[str, str], float]:
+def products_ms(n: int) -> Mapping[tuple[str, str], float]:
     """Medians of the products on this machine's GPU, in milliseconds, as far as it can run them."""
     return {(point.columns["variant"], point.columns["format"]): _median(point) for point in products(n)}
 
