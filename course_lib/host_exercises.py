@@ -20,9 +20,11 @@ from .emulator.errors import ArgumentWarning, EmulatorError, HazardWarning
 from .exercises import Exercise, Verdict, compare, judged, keeps_promises, verdict_of
 from .pictures.style import number_text
 from .promises import Kept
+from .standin.copies import CHANGED
 from .standin.ledger import arrivals, counted_calls, operations, stream_hazards
 
 ORDER = "Let the stream wait for an event that the other has recorded, or give both to one stream."
+WAIT = "Change the numbers after the wait for the copy, or put the new ones into memory of their own."
 
 
 @dataclass(frozen=True)
@@ -86,17 +88,19 @@ class HostExercise(Exercise):
         program: Program = self.launch(**case)
         expected = np.array(self.spec(*program.inputs))
         standin.cuda.Device().synchronize()
-        try:
-            with _watched() as (done, hazards, arrived):
-                function(standin, *program.args)
-                got = np.array(program.output)
-        except (Exception, EmulatorError, SystemExit) as error:
-            return verdict_of("error", case, f"{type(error).__name__}: {error}")
-        finally:
-            _clean_up()
+        with _hazards() as hazards:  # what is left of the copies is waited for in it: a hazard may show late
+            try:
+                with _watched() as (done, arrived):
+                    function(standin, *program.args)
+                    got = np.array(program.output)
+            except (Exception, EmulatorError, SystemExit) as error:
+                return verdict_of("error", case, f"{type(error).__name__}: {error}")
+            finally:
+                _clean_up()
         if hazards:
             more = f" ({len(hazards) - 1} more)" if len(hazards) > 1 else ""
-            return verdict_of("hazard", case, f"{hazards[0]}{more}", ORDER)
+            then = WAIT if hazards[0] == CHANGED else ORDER
+            return verdict_of("hazard", case, f"{hazards[0]}{more}", then)
         wrong = compare(self, got, expected, case) or _by_the_host(got, arrived, case)
         if wrong is not None or not program.promised:
             return wrong
@@ -104,21 +108,22 @@ class HostExercise(Exercise):
 
 
 @contextmanager
+def _hazards() -> Iterator[list[str]]:
+    """What the streams of the block leave without order: for a verdict, so nothing warns of it."""
+    with warnings.catch_warnings(), stream_hazards() as hazards:
+        warnings.simplefilter("ignore", HazardWarning)
+        warnings.simplefilter("ignore", ArgumentWarning)
+        yield hazards
+
+
+@contextmanager
 def _watched() -> Iterator[tuple]:
-    """What the block does with the stand-in: operations, hazards, and what copies bring to the host.
+    """What the block does with the stand-in: operations, and what copies bring to the host.
 
     The current stream is the default one, and afterwards whichever it was before.
     """
-    with (
-        warnings.catch_warnings(),
-        standin.work.own_current_stream(),
-        operations() as done,
-        stream_hazards() as hazards,
-        arrivals() as arrived,
-    ):
-        warnings.simplefilter("ignore", HazardWarning)  # reported as a verdict
-        warnings.simplefilter("ignore", ArgumentWarning)
-        yield done, hazards, arrived
+    with standin.work.own_current_stream(), operations() as done, arrivals() as arrived:
+        yield done, arrived
 
 
 def _by_the_host(got: np.ndarray, arrived: Sequence[np.ndarray], case: Mapping) -> Verdict | None:

@@ -88,3 +88,12 @@ def test_a_graph_counts_its_kernels_only(capsys):
         "stream.begin_capture()", "stream.begin_capture()\n        rods[1].fill(0)"
     )
     assert check(REPLAY, source).solved
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_hazard_that_shows_in_the_last_wait_is_in_the_verdict():
+    early = "with streams[0]:\n        device[0].set(x)\n    x[:] = 0\n"
+    verdict = check(IN_CHUNKS, f"def in_chunks(cp, square, x, y, device, size, streams):\n    {early}")
+    assert verdict.reason == "hazard"
+    assert "the host changed pinned memory before the copy" in verdict.message
+    assert "\nNext: Change the numbers after the wait for the copy" in verdict.message

@@ -16,7 +16,7 @@ from .pinned import is_pinned
 from .streams import Stream, get_current_stream
 from .work import chosen, host_waits, refuse_capture, report, submit, when_known
 
-_CHANGED = (
+CHANGED = (
     "the host changed pinned memory before the copy that reads it was known to be done: what the GPU got is "
     "undefined. Synchronise with the copy's stream first"
 )
@@ -48,7 +48,7 @@ def copy_in(target: np.ndarray, source: np.ndarray, stream: Stream | None = None
     def run(clock: Clock) -> None:
         target[...] = sent = _as_then(source, clock)
         if pinned:
-            when_known(clock, lambda: report([_CHANGED] if sent.tobytes() != source.tobytes() else []))
+            when_known(clock, lambda: report([CHANGED] if sent.tobytes() != source.tobytes() else []))
 
     operation = Operation("copy in", bytes=target.nbytes, pinned=pinned, blocking=not pinned)
     reads = [(source, PINNED)] if pinned else []
