@@ -7,6 +7,7 @@ masked, split or joined.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -88,13 +89,15 @@ class Chunk:
         Those that wait for lanes of the spinning one go on waiting for it.
         """
         self.ready = self.barriers.release() + self.ready
-        others = [one for one in self.ready if one is not spinning and not self._waits_for_warp(one)]
-        if not others:
-            return False
-        self._advance(self._next(others), spinning)
-        self.ready.remove(spinning)
-        self.ready.append(spinning)
-        return True
+        spun = [spinning]
+        while True:
+            others = [one for one in self.ready if one not in spun and not self._waits_for_warp(one)]
+            if not others:
+                return False
+            other = self._next(others)
+            if not self._advance(other, spun):
+                return True
+            spun.append(other)
 
     def _next(self, among: list[Fragment] | None = None) -> Fragment:
         """Take the fragment to run next, of all or of some: lowest rank, joined with others at that pc."""
@@ -140,13 +143,13 @@ class Chunk:
 
     # -- executing ------------------------------------------------------------
 
-    def _advance(self, fragment: Fragment, aside: Fragment | None = None) -> bool:
-        """Run a fragment until it ends, splits, waits or passes another one, except the one `aside`.
+    def _advance(self, fragment: Fragment, aside: Sequence[Fragment] = ()) -> bool:
+        """Run a fragment until it ends, splits, waits or passes another one, except those `aside`.
 
         True: it only spins.
         """
         blocks, tally, barriers = self.program.blocks, self.tally, self.barriers
-        limit = min((self._order(one) for one in self.ready if one is not aside), default=None)
+        limit = min((self._order(one) for one in self.ready if one not in aside), default=None)
         while True:
             block = blocks[fragment.pc]
             self.steps += 1
@@ -166,7 +169,7 @@ class Chunk:
                     self.ready.append(fragment)
                     return True
             passed = limit is not None and self._order(fragment) >= limit
-            if passed or (aside is not None and self._waits_for_warp(fragment)):
+            if passed or (aside and self._waits_for_warp(fragment)):
                 self.ready.append(fragment)
                 return False
 

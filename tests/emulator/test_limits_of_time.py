@@ -144,6 +144,27 @@ def test_a_chain_through_all_blocks() -> None:
         np.testing.assert_array_equal(out, np.cumsum(np.arange(1, 101)))
 
 
+def test_a_chain_of_warps_each_of_which_waits_for_the_next() -> None:
+    """Three fragments of a block spin; only the fourth can end that."""
+    body = """
+      volatile int *v = out; int w = threadIdx.x / 32;
+      if (threadIdx.x % 32) return;
+      if (w == 0) { while (v[0] == 0) { } v[4] = 1; }
+      if (w == 1) { while (v[1] == 0) { } v[5] = 1; v[0] = 1; }
+      if (w == 2) { while (v[2] == 0) { } v[6] = 1; v[1] = 1; }
+      if (w == 3) { v[7] = 1; v[2] = 1; }"""
+    assert run(body, ints(8), block=128).tolist() == [1, 1, 1, 0, 1, 1, 1, 1]
+
+
+def test_two_loops_in_each_block_wait_for_a_block_of_another_chunk() -> None:
+    body = """
+      volatile int *v = out; int last = gridDim.x - 1, b = blockIdx.x;
+      if (b == last) { if (threadIdx.x == 0) { v[0] = 1; v[1] = 1; } return; }
+      if (threadIdx.x == 0) { while (v[0] == 0) { } v[2 + 2 * b] = 1; }
+      else if (threadIdx.x == 32) { while (v[1] == 0) { __threadfence(); } v[3 + 2 * b] = 1; }"""
+    assert run(body, ints(2 * 600), grid=600, block=64).all()
+
+
 def test_spinning_threads_let_the_rest_of_their_block_reach_a_barrier() -> None:
     body = """
       volatile int *v = out;
