@@ -11,10 +11,9 @@ import numpy as np
 from ..evidence import not_recorded, recording
 from ..gpus import DEFAULT
 from ..recorded import Table
-from .launch_costs import MANY, MOST_CHUNKS, launch_us
+from .launch_costs import MANY, MOST_CHUNKS, US, launch_us
 from .launch_views import chunks_schedule, kernels_schedule
 
-US = 1e3  # microseconds in a millisecond
 FITTED_PIPELINE = ("pinned", MOST_CHUNKS)
 
 

@@ -20,6 +20,7 @@ MEANING = {
     "gap": "GPU: between kernels that were launched",
     "node": "GPU: between kernels of a graph",
 }
+US = 1e3  # microseconds in a millisecond
 MANY, MOST_CHUNKS = 1000, 256  # launches, and chunks, whose pace the host sets
 QUEUED = 500  # launches that a queue holds, so that the GPU alone sets their pace
 
@@ -33,7 +34,7 @@ def costs(gpu: str = DEFAULT) -> Costs:
     return Costs(
         launch=launch,
         copy=(chunk_us(gpu)["a pipeline"] - launch) / 2,
-        graph=1e3 * float(np.median(cost.where(way="graph, ordered").ms)),
+        graph=US * float(np.median(cost.where(way="graph, ordered").ms)),
         record=_us(cost, way="record an event"),
         wait=_us(cost, way="wait for an event"),
         synchronise=_us(cost, way="synchronise, idle"),
@@ -51,7 +52,7 @@ def launch_us(gpu: str = DEFAULT) -> dict[str, float]:
     steps = rod.where(way="launches", steps=MANY)
     return {
         "empty": _us(cost, way="launches", launches=MANY),
-        "step": 1e3 * float(steps.ms[0]) / MANY,
+        "step": US * float(steps.ms[0]) / MANY,
         "busy": _us(size, way="launches", rounds=0),
     }
 
@@ -64,7 +65,7 @@ def chunk_us(gpu: str = DEFAULT) -> dict[str, float]:
     pipeline = recorded(gpu, "launch_streams").where(memory="pinned", chunks=MOST_CHUNKS)
     return {
         "one stream": _us(recorded(gpu, "launch_cost"), way="chunks, ordered"),
-        "a pipeline": 1e3 * float(pipeline.ms[0]) / MOST_CHUNKS,
+        "a pipeline": US * float(pipeline.ms[0]) / MOST_CHUNKS,
     }
 
 
@@ -94,7 +95,7 @@ def recorded_costs(gpu: str = DEFAULT) -> ShownTable:
 def _us(table: Table, **columns: object) -> float:
     """Microseconds per launch of the one row with these values."""
     row = table.where(**columns)
-    return 1e3 * float(row.ms[0]) / int(row["launches"][0])
+    return US * float(row.ms[0]) / int(row["launches"][0])
 
 
 def _launched_over_node(cost: Table) -> float:

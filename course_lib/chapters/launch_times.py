@@ -5,17 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..evidence import measured, not_recorded, recording
+from ..evidence import measured, not_recorded, points_series, recording
 from ..gpus import DEFAULT
 from ..pictures.charts import Series
 from ..pictures.charts import sweep as draw_sweep
 from ..recorded import Table
 from ..report import Table as ShownTable
 from .launch_agreement import FITTED_PIPELINE, rod_step_us, work_us
-from .launch_costs import MANY, MOST_CHUNKS, kernel_ms, launch_us
+from .launch_costs import MANY, MOST_CHUNKS, US, kernel_ms, launch_us
 from .launch_views import chunks_schedule, kernels_schedule, lost
-
-US = 1e3  # microseconds in a millisecond
 
 
 def _each(table: Table, way: str) -> dict[int, float]:
@@ -169,8 +167,7 @@ def chunks_chart() -> Figure:
     series = [Series("modelled", counts, times, "pinned, 4 streams", DEFAULT)]
     if table is not None:
         rows = table.where(memory="pinned", streams=4)
-        bars = {"low": rows["low_ms"], "high": rows["high_ms"]}
-        series.append(Series("recorded", rows["chunks"], rows.ms, "pinned, 4 streams", DEFAULT, **bars))
+        series.append(points_series("recorded", rows, "chunks", "pinned, 4 streams", DEFAULT))
     title = f"64 MiB in, a kernel, 64 MiB out (host's part fitted at {MOST_CHUNKS} chunks)"
     return draw_sweep(*series, xlabel="chunks", ylabel="time (ms)", title=title, log="x")
 
