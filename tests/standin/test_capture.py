@@ -4,6 +4,7 @@ import pytest
 
 from course_lib import standin as cp
 from course_lib.emulator.errors import HazardWarning
+from course_lib.graphs import captured
 from course_lib.standin.ledger import stream_hazards
 from tests.standin.stream_tools import N, arrays, double, pinned, run, stream
 
@@ -54,6 +55,21 @@ class TestCapture:
                 a.get(out=pinned(), blocking=False)
             s.end_capture()
         assert float(a[0]) == 0
+
+    @pytest.mark.parametrize("refused", [False, True])
+    def test_an_error_in_what_is_captured_ends_the_capture(self, refused):
+        def work():
+            if refused:
+                with pytest.raises(Exception, match="StreamCaptureUnsupported"):
+                    s.synchronize()  # breaks the capture
+            raise KeyError("mine")
+
+        s = stream()
+        with pytest.raises(KeyError, match="mine"):
+            captured(s, work)
+        assert not s.is_capturing()
+        s.synchronize()
+        cp.cuda.Device().synchronize()
 
     def test_launches_of_one_graph_are_in_order(self):
         a, b = arrays(1, 0)
