@@ -133,7 +133,10 @@ def measure(kernel: Any, grid: tuple, block: tuple, args: Sequence[Any], shared_
     with tempfile.TemporaryDirectory() as folder:
         script = prepare(Path(folder), kernel, grid, block, args, shared_mem)
         call = _words(str(script), as_emulated(kernel).name, METRICS, sys.executable)
-        done = subprocess.run(call, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        try:
+            done = subprocess.run(call, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise ValueError(f"ncu took more than {TIMEOUT_SECONDS} s: count a smaller launch") from error
     return read(done.stdout + done.stderr)[0]
 
 

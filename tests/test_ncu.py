@@ -1,5 +1,7 @@
 """What `ncu` prints, read; its command; both beside `profile`."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,15 @@ def test_without_ncu_the_reason_is_printed(monkeypatch, capsys):
     args = (np.zeros(32, np.float32), np.zeros(32, np.float32))
     assert ncu.against(RawKernel(COPY, "copy"), (1,), (32,), args) is None
     assert "not measured: there is no ncu" in capsys.readouterr().out
+
+
+def test_an_ncu_that_takes_too_long_asks_for_a_smaller_launch(monkeypatch, capsys):
+    monkeypatch.setattr(ncu.shutil, "which", lambda name: sys.executable)
+    monkeypatch.setattr(ncu, "_words", lambda *_: [sys.executable, "-c", "import time; time.sleep(60)"])
+    monkeypatch.setattr(ncu, "TIMEOUT_SECONDS", 0.1)
+    args = (np.zeros(32, np.float32), np.zeros(32, np.float32))
+    assert ncu.against(RawKernel(COPY, "copy"), (1,), (32,), args) is None
+    assert capsys.readouterr().out == "not measured: ncu took more than 0.1 s: count a smaller launch\n"
 
 
 def test_memory_counts_equal_those_recorded_and_every_difference_has_its_reason():
