@@ -126,8 +126,11 @@ def _address(value: Any, slot: _Slot) -> bytes:
     """A pointer parameter that was not given an array."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value == 0:
         return bytes(_POINTER_BYTES)
-    dtype = f", dtype=cp.{slot.element.name}" if slot.element else ""
-    advice = f"pass an array, such as cp.full(1, {_shown(value)}{dtype})"
+    element = slot.element
+    dtype, besides = (f", dtype=cp.{element.name}" if element else ""), ""
+    if element and element.other:
+        dtype, besides = f", dtype=ml_dtypes.{element.other}", f", or its bits as cp.{element.name}"
+    advice = f"pass an array, such as cp.full(1, {_shown(value)}{dtype}){besides}"
     raise slot.error(f"is a pointer, but got {_described(value)}; {advice}")
 
 

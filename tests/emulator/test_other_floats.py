@@ -1,4 +1,4 @@
-"""Arrays of floats that NumPy does not have, given to kernels: a warning where the bits would be misread."""
+"""Floats that NumPy does not have, given to kernels: a warning where the bits would be misread."""
 
 import warnings
 
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from course_lib.emulator import RawKernel
+from course_lib.emulator.errors import ArgumentError
 
 SOURCE = r"""
 #include <%s>
@@ -49,3 +50,10 @@ def test_other_formats_are_warned_of(source, dtype, advice):
 )
 def test_the_format_itself_and_its_bits_are_fine(source, dtype):
     assert said(source, dtype) == []
+
+
+def test_a_number_for_a_pointer():
+    """The bits 0x0002 that cp.full(1, 2.0, dtype=cp.uint16) holds are no 2.0 in bfloat16."""
+    advice = r"cp\.full\(1, 2\.0, dtype=ml_dtypes\.bfloat16\), or its bits as cp\.uint16$"
+    with pytest.raises(ArgumentError, match=advice):
+        RawKernel(SOURCE % BF16, "k")((1,), (1,), (np.zeros(1, np.float32), 2.0))
