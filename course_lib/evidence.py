@@ -26,6 +26,7 @@ from .timing import flusher
 
 MEASURED_RUNS = 20  # per point: enough for a median and quartiles in a notebook
 WORTH = 1.05  # a modelled gain below that is within the model's error
+NOT_YET = "not recorded yet"  # what stands in the place of a recorded value
 
 
 def every_gpu() -> list[tuple[Gpu, str]]:
@@ -41,7 +42,7 @@ def verdict(gain: float, form: str = "{:.1f} times faster") -> str:
 
 def not_recorded(name: str, gpu: str = DEFAULT) -> str:
     """What stands in the place of a recorded table."""
-    return f"{name}: not recorded yet; on the {gpu}: python -m course_lib.record {name}"
+    return f"{name}: {NOT_YET}; on the {gpu}: python -m course_lib.record {name}"
 
 
 def caption(table: Table | None, name: str) -> str:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from .. import backend
 from ..agreement import modelled_sweep
-from ..evidence import caption, measured_heading, points_series, recording, time_points
+from ..evidence import NOT_YET, caption, measured_heading, points_series, recording, time_points
 from ..gpus import DEFAULT
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
@@ -60,7 +60,7 @@ def steps_chart() -> Figure:
         rows = table.where(variant=variant)
         series.append(points_series("recorded", rows, "steps", label, DEFAULT))
     title = f"Steps x -> 0.5 x + 1 on {sweep(name).size:,} floats"
-    title += " (not recorded yet)" * (table is None)
+    title += f" ({NOT_YET})" * (table is None)
     return draw_sweep(*series, xlabel="steps", ylabel="time (ms)", title=title, log="xy")
 
 

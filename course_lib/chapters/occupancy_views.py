@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from .. import backend, standin
 from ..agreement import counted_sweep, modelled_sweep
 from ..evidence import (
+    NOT_YET,
     as_columns,
     caption,
     every_gpu,
@@ -213,7 +214,7 @@ def load_times() -> Figure:
             series.append(points_series("measured", now, "warps", label))
     title = "1 GB added up, 64 floats a thread"
     if table is None:
-        title += " (not recorded yet)"
+        title += f" ({NOT_YET})"
     else:
         ratio = np.array([time.ms for time in modelled]) / table.ms
         title += f" (modelled / recorded: {ratio.min():.2f} to {ratio.max():.2f})"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..evidence import caption, measured_words, not_recorded, recording
+from ..evidence import NOT_YET, caption, measured_words, not_recorded, recording
 from ..gpus import DEFAULT, device
 from ..gpus import gpu as find_gpu
 from ..pictures.style import BLACK, INK, OKABE_ITO, clean, new_figure
@@ -155,7 +155,7 @@ def little_chart() -> Figure:
     axes.set_ylim(0, 5)
     axes.set_xlabel("KB of X in flight on an SM at most (open marks: 2 blocks an SM)", color=INK)
     axes.set_ylabel("X read, TB/s", color=INK)
-    title = "Bytes in flight make the rate" + ("" if table is not None else " (not recorded yet)")
+    title = "Bytes in flight make the rate" + ("" if table is not None else f" ({NOT_YET})")
     axes.set_title(title, color=BLACK, fontsize=12, fontweight="bold")
     axes.legend(frameon=False, fontsize=9, loc="upper left", labelcolor=INK)
     return figure

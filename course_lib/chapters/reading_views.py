@@ -1,5 +1,6 @@
 """Chapter 13, reading kernels: what its tables, sliders and time charts need."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from ..agreement import count_point, counted_point, modelled_sweep
 from ..emulator import RawKernel
 from ..evidence import caption, every_gpu, measured_heading, not_recorded, recording, time_points, verdict
 from ..gpus import DEFAULT
+from ..kernel_names import explain
 from ..listing import machine_lines, ptx_lines
 from ..metric_names import LD_REQUESTS, LOCAL, ST_REQUESTS
 from ..model import ModelledTime, modelled_time, scaled
@@ -120,7 +122,7 @@ def odd_rows() -> str:
     """How much longer a product of halves takes with 1793 rows and columns than with 1792, recorded."""
     table = recording("waves_gemm")
     if table is None:
-        return "1793 against 1792: not recorded yet"
+        return not_recorded("waves_gemm")
     odd, even = (table.where(variant="packed", size=size) for size in (1793, 1792))
     ratio = odd.ms[0] / even.ms[0]
     return f"recorded, {table.gpu}: 1793 x 1793 takes {ratio:.1f} times as long as 1792 x 1792"
@@ -156,6 +158,27 @@ def gelu_times() -> Table:
         cells += [f"{measured_ms(point):.4g}"] if backend.on_gpu() else []
         rows.append(cells)
     return Table(header, rows, {0, 2}, caption(table, "reading_gelu"))
+
+
+def gelu_words() -> str:
+    """What the instruction saves of the time of the expansion: modelled, and recorded."""
+    slow, fast = modelled_sweep("reading_gelu")
+    lines = [f"modelled, {DEFAULT}: {slow.ms / fast.ms:.2f} times faster; {fast.limiter} is the limit"]
+    table = recording("reading_gelu")
+    if table is not None:
+        lines.append(f"recorded, {table.gpu}: {table.ms[0] / table.ms[1]:.2f} times faster")
+    return "\n".join(lines)
+
+
+def said(name: str, pattern: str) -> float:
+    """The number that a group of ``pattern`` finds in what `explain` says of a kernel's name.
+
+    Raises ValueError if no part says so.
+    """
+    for part in explain(name).parts:
+        if match := re.search(pattern, part.meaning):
+            return float(match[1])
+    raise ValueError(f"nothing in {name} says {pattern!r}")
 
 
 def opcodes(kernel: Any, *wanted: str) -> dict[str, int]:

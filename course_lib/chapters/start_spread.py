@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..evidence import as_columns, measured, not_recorded, recording
+from ..evidence import NOT_YET, as_columns, measured, not_recorded, recording
 from ..gpus import DEFAULT, device, gpu
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
@@ -89,7 +89,7 @@ def tail_chart() -> Figure:
         whole = now["median_ms"][list(now["blocks"]).index(base)]
         y, low, high = (100 * (now[name] / whole - 1) for name in ("median_ms", "low_ms", "high_ms"))
         series.append(Series("measured", now["blocks"], y, "", device().name, low, high))
-    title = f"Around 20 waves of {s.PLACES:,} blocks" + ("" if table is not None else " (not recorded yet)")
+    title = f"Around 20 waves of {s.PLACES:,} blocks" + ("" if table is not None else f" ({NOT_YET})")
     return draw_sweep(*series, xlabel="blocks", ylabel="change of the time (%)", title=title, zero=False)
 
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from .. import backend
 from ..backend import cp
-from ..evidence import as_columns, caption, measured, measured_heading, not_recorded, recording
+from ..evidence import NOT_YET, as_columns, caption, measured, measured_heading, not_recorded, recording
 from ..gpus import DEFAULT, device, gpu
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
@@ -95,7 +95,7 @@ def sizes_chart() -> Figure:
             series.append(_rates("recorded", table.where(way=way, l2=l2), label, DEFAULT))
         if now := as_columns(measured("start_sizes", way=way, l2=l2)):
             series.append(_rates("measured", now, label, device().name))
-    title = "The same kernel, from launch to DRAM" + ("" if table is not None else " (not recorded yet)")
+    title = "The same kernel, from launch to DRAM" + ("" if table is not None else f" ({NOT_YET})")
     figure = draw_sweep(*series, xlabel="three arrays (MB)", ylabel="useful GB/s", title=title, log="x")
     _mark_limits(figure.axes[0])
     return figure

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .. import backend
-from ..evidence import as_columns, caption, not_recorded, points_series, recording, time_points
+from ..evidence import NOT_YET, as_columns, caption, not_recorded, points_series, recording, time_points
 from ..gpus import DEFAULT
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
@@ -43,7 +43,7 @@ def step_chart(name: str, title: str, measure: Collection[int] = ()) -> Figure:
     series = [Series("modelled", every, [predicted(name, int(n)) for n in every], where=DEFAULT)]
     table = recording(name)
     if table is None:
-        title += " (not recorded yet)"
+        title += f" ({NOT_YET})"
     else:
         ratio = np.array([predicted(name, int(n)) for n in table["blocks"]]) / table.ms
         title += f" (predicted / recorded: {ratio.min():.2f} to {ratio.max():.2f})"
@@ -74,7 +74,7 @@ def together_words() -> str:
     one, two = w.SMS, 2 * w.SMS
     said = predicted("waves_waiting", two) / predicted("waves_waiting", one)
     table = recording("waves_waiting")
-    was = "not recorded yet"
+    was = NOT_YET
     if table is not None:
         was = f"recorded {table.where(blocks=two).ms[0] / table.where(blocks=one).ms[0]:.2f}"
     return f"two waiting blocks on an SM, over one: modelled {said:.2f}, {was}"
@@ -85,7 +85,7 @@ def model_words() -> str:
     lines = []
     for kind in ("waiting", "filling"):
         table, ms = recording(f"waves_{kind}"), modelled_tiles(w.SMS, kind=kind)
-        was = "not recorded yet"
+        was = NOT_YET
         if table is not None:
             was = f"modelled / recorded {ms / table.where(blocks=w.SMS).ms[0]:.2f}"
         lines.append(f"the course's model, {w.SMS} {kind} blocks: {ms:.3f} ms modelled, {was}")
@@ -103,7 +103,7 @@ def many_chart() -> Figure:
         whole = table.where(blocks=base).ms[0]
         y, low, high = (100 * (table[name] / whole - 1) for name in ("median_ms", "low_ms", "high_ms"))
         series.append(Series("recorded", table["blocks"] / w.SMS, y, "", DEFAULT, low, high))
-    title = "One wave more or less of 50" + (" (not recorded yet)" if table is None else "")
+    title = "One wave more or less of 50" + (f" ({NOT_YET})" if table is None else "")
     return draw_sweep(*series, xlabel="waves of 132", ylabel="change (%)", title=title, zero=False)
 
 
@@ -136,7 +136,7 @@ def cures_chart() -> Figure:
         if table is not None:
             rows = table.where(variant=name)
             series.append(points_series("recorded", rows, "tiles", name, DEFAULT))
-    title = "The same tiles, shared out in four ways" + (" (not recorded yet)" if table is None else "")
+    title = "The same tiles, shared out in four ways" + (f" ({NOT_YET})" if table is None else "")
     figure = draw_sweep(*series, xlabel="tiles", ylabel="time (ms)", title=title)
     figure.axes[0].set_ylim(top=1.3 * figure.axes[0].get_ylim()[1])  # room for the legend
     figure.axes[0].legend(frameon=False, fontsize=9, loc="upper left", ncols=2)
