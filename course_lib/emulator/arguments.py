@@ -197,7 +197,7 @@ def _scalar(value: Any, slot: _Slot) -> bytes:
     element = slot.element
     if element is None or element.lanes > 1 or element.other or isinstance(scalar, np.void):
         if len(raw) != slot.size:
-            slot.warn(f"has {slot.size} bytes, but {_described(value)} has {len(raw)}")
+            slot.warn(f"has {slot.size} bytes, but {_described(value)} has {len(raw)}; {_scalar_of(slot)}")
         return passed
     instead = f"write cp.{element.name}({_shown(value)})"
     if len(raw) < slot.size:
@@ -209,6 +209,14 @@ def _scalar(value: Any, slot: _Slot) -> bytes:
         reading = f"the kernel reads {cut} as {element.show(passed)}"
         slot.warn(f"got {_described(value)}, {passed_as}; {reading}; {instead}")
     return passed
+
+
+def _scalar_of(slot: _Slot) -> str:
+    """Advice: a scalar of the parameter's size."""
+    element = slot.element
+    if element is None or element.lanes > 1:
+        return f"pass a structured NumPy scalar of {slot.size} bytes"
+    return f"write {'ml_dtypes' if element.other else 'cp'}.{element.other or element.name}(x)"
 
 
 def _as_numpy(value: Any, slot: _Slot) -> np.generic:

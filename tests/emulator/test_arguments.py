@@ -133,7 +133,8 @@ def test_structures_by_value():
     assert pack_one(pair.reshape(()), "Pair") == pair.tobytes()
     quad = np.zeros(1, np.dtype([(c, np.float32) for c in "xyzw"]))
     assert pack_one(quad[0], "float4") == bytes(16)
-    with pytest.warns(ArgumentWarning, match="has 16 bytes, but the Python float 1.0 has 8"):
+    words = "has 16 bytes, but the Python float 1.0 has 8; pass a structured NumPy scalar of 16 bytes"
+    with pytest.warns(ArgumentWarning, match=words):
         pack_one(1.0, "float4")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from course_lib.emulator import RawKernel
-from course_lib.emulator.errors import ArgumentError
+from course_lib.emulator.errors import ArgumentError, ArgumentWarning
 
 SOURCE = r"""
 #include <%s>
@@ -57,3 +57,14 @@ def test_a_number_for_a_pointer():
     advice = r"cp\.full\(1, 2\.0, dtype=ml_dtypes\.bfloat16\), or its bits as cp\.uint16$"
     with pytest.raises(ArgumentError, match=advice):
         RawKernel(SOURCE % BF16, "k")((1,), (1,), (np.zeros(1, np.float32), 2.0))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_number_by_value():
+    made = RawKernel(SOURCE.replace("* x", " x").replace("x[threadIdx.x]", "x") % BF16, "k")
+    out = np.zeros(1, np.float32)
+    advice = r"has 2 bytes, but the Python float 1\.5 has 8; write ml_dtypes\.bfloat16\(x\)$"
+    with pytest.warns(ArgumentWarning, match=advice):
+        made((1,), (1,), (out, 1.5))
+    made((1,), (1,), (out, ml_dtypes.bfloat16(1.5)))
+    assert out[0] == 1.5
