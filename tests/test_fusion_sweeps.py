@@ -183,7 +183,8 @@ def test_recorded_launches_are_clean_and_move_what_they_say(sweep):
 @pytest.mark.parametrize("sweep", CHAPTER, ids=lambda sweep: sweep.name)
 def test_rows_of_a_table_have_the_same_columns(sweep):
     rows = [*sweep.points(sweep.small), *sweep.calls(sweep.small)]
-    assert len({(*row.columns, bool(row.flops), bool(row.useful_bytes)) for row in rows}) == 1
+    assert len({(*row.columns, bool(row.useful_bytes)) for row in rows}) == 1
+    assert len({bool(row.flops) for row in rows if row.columns["variant"] != calls.COPY}) == 1
     assert len({tuple(row.columns.values()) for row in rows}) == len(rows)
     assert not any(mark in str(row.columns["variant"]) for row in rows for mark in ',"')
 
@@ -202,7 +203,11 @@ def test_library_calls_compute_the_same(capsys):
         np.testing.assert_allclose(result(call, fusing), gelu(x), rtol=1e-5)
     for call in calls.sin_cos(400)[1:3]:
         np.testing.assert_allclose(result(call, fusing), 1, rtol=1e-6)
+    for call in calls.sigmoids(400)[1:3]:
+        np.testing.assert_allclose(result(call, fusing), sigmoid(sigmoid(sigmoid(x))), rtol=1e-6)
     x = x.reshape(4, 100)
+    for call in row_calls.row_sum((4, 100))[1:3]:
+        np.testing.assert_allclose(result(call, fusing), x.sum(axis=1), rtol=1e-5)
     for call in row_calls.softmax((4, 100))[1:3]:
         e = np.exp(x)
         np.testing.assert_allclose(result(call, fusing), e / e.sum(axis=1, keepdims=True), rtol=1e-5)
@@ -210,6 +215,27 @@ def test_library_calls_compute_the_same(capsys):
         vector = np.asarray(floats(cp, 100)).astype(float)
         normal = (x - x.mean(axis=1, keepdims=True)) / np.sqrt(x.var(axis=1, keepdims=True) + 1e-5)
         np.testing.assert_allclose(result(call, fusing), normal * vector + vector, rtol=1e-4, atol=1e-5)
+
+
+def test_library_rows_are_named_alike():
+    def names(made):
+        return [call.columns["variant"] for call in made]
+
+    assert names(row_calls.row_sum((4, 100))) == ["device copy", "separate CuPy", "cupy.fuse", "PyTorch"]
+    forward = [f"{library} forward" for library in ("separate CuPy", "cupy.fuse", "PyTorch")]
+    assert names(calls.sigmoids(400)) == ["device copy", *forward, "PyTorch backward"]
+    product = row_calls.matmul(128, 64, 256)
+    assert names(product)[::3] == ["device copy", "cuBLAS product then cupy.fuse ReLU"]
+    assert len({call.useful_bytes for call in product}) == 1
+
+
+def test_cublas_then_relu(capsys):
+    fusing = SimpleNamespace(
+        **{name: getattr(cp, name) for name in dir(cp)}, fuse=lambda kernel_name: lambda f: f
+    )
+    plain, joined = (result(call, fusing) for call in row_calls.matmul(128, 64, 256)[2:4])
+    np.testing.assert_array_equal(joined, plain)
+    assert joined.min() == 0
 
 
 def test_a_missing_library_leaves_its_row_out_and_says_why(capsys):

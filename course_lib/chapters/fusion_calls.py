@@ -53,7 +53,7 @@ def on_array(shape: tuple[int, ...], function: Callable) -> Make:
 
 
 def fused(shape: tuple[int, ...], expression: Callable) -> Make:
-    """`make` for a point-wise `expression(cp, x)` that `cupy.fuse` turns into one kernel."""
+    """`make` for an `expression(cp, x)`, point-wise or a reduction, that `cupy.fuse` makes one kernel."""
 
     def make(cp: Any) -> Callable[[], object]:
         x = floats(cp, int(np.prod(shape))).reshape(shape)
@@ -64,7 +64,7 @@ def fused(shape: tuple[int, ...], expression: Callable) -> Make:
 
 
 def join(cp: Any, function: Callable) -> Callable:
-    """`cupy.fuse` of a point-wise function. It wants a name for the kernel, and a lambda has none."""
+    """`cupy.fuse` of a function. It wants a name for the kernel, and a lambda has none."""
     return cp.fuse(kernel_name="fused")(function)
 
 
@@ -146,7 +146,13 @@ def steps(n: int) -> list[Call]:
 
 
 def sigmoids(n: int) -> list[Call]:
-    """Three sigmoids of PyTorch, forward and backward: one kernel each, every activation stored."""
+    """Three sigmoids: forward in CuPy; in PyTorch forward and backward, every activation stored."""
+
+    def sigmoid(cp: Any, x: Any) -> Any:
+        return 1.0 / (cp.exp(-x) + 1.0)
+
+    def expression(cp: Any, x: Any) -> Any:
+        return sigmoid(cp, sigmoid(cp, sigmoid(cp, x)))
 
     def forward(torch: Any, x: Any) -> Any:
         return torch.sigmoid(torch.sigmoid(torch.sigmoid(x)))
@@ -160,6 +166,8 @@ def sigmoids(n: int) -> list[Call]:
 
     return [
         copy_call(n),
+        call(f"{SEPARATE} forward", on_array((n,), expression), 8 * n),
+        call(f"{FUSE} forward", fused((n,), expression), 8 * n),
         call(f"{TORCH} forward", torch_call(matrix((n,)), forward), 8 * n),
         call(f"{TORCH} backward", make_backward, 8 * n),
     ]

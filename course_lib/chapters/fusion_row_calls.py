@@ -14,6 +14,7 @@ from .fusion_calls import (
     Make,
     call,
     copy_call,
+    fused,
     join,
     matrix,
     on_array,
@@ -81,11 +82,12 @@ def layer_norm(shape: tuple[int, int]) -> list[Call]:
 
 
 def row_sum(shape: tuple[int, int]) -> list[Call]:
-    """The sum of every row: one call each."""
+    """The sum of every row: one call each, and one kernel for `cupy.fuse`, which takes a reduction too."""
     useful = 4 * shape[0] * shape[1]
     return [
         copy_call(shape[0] * shape[1]),
         call(SEPARATE, on_array(shape, lambda cp, x: x.sum(axis=1)), useful),
+        call(FUSE, fused(shape, lambda cp, x: cp.sum(x, axis=1)), useful),
         call(TORCH, torch_call(matrix(shape), lambda torch, x: x.sum(1)), useful),
     ]
 
@@ -113,7 +115,10 @@ def row_length(n: int, kernel: Kernel) -> list[Call]:
 
 
 def matmul(rows: int, depth: int, width: int) -> list[Call]:
-    """cuBLAS, its product followed by a ReLU, and PyTorch's two calls."""
+    """The copy, cuBLAS, its product followed by a ReLU, and PyTorch's two calls.
+
+    `cupy.fuse` cannot join a matrix product with anything: it makes the ReLU alone, a kernel of its own.
+    """
 
     def arrays(cp: Any) -> tuple:
         a = floats(cp, rows * depth).reshape(rows, depth) - np.float32(0.5)
@@ -127,10 +132,16 @@ def matmul(rows: int, depth: int, width: int) -> list[Call]:
         a, b = arrays(cp)
         return lambda: cp.maximum(a @ b, 0)
 
+    def relu_fused(cp: Any) -> Callable[[], object]:
+        (a, b), relu = arrays(cp), join(cp, lambda v: cp.maximum(v, 0.0))
+        return single(lambda: relu(a @ b))
+
     useful, flops = 4 * (rows * depth + depth * width + rows * width), 2 * rows * depth * width
     return [
+        copy_call(useful // 8),
         call("cuBLAS product", product, useful, flops),
         call("cuBLAS product then ReLU", separate, useful, flops),
+        call(f"cuBLAS product then {FUSE} ReLU", relu_fused, useful, flops),
         call(
             "PyTorch product then ReLU",
             torch_call(arrays, lambda torch, a, b: torch.relu(a @ b)),
