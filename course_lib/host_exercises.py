@@ -7,6 +7,7 @@ everything else as arguments. What it calls is counted, and what its streams lea
 import ast
 import inspect
 import textwrap
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -80,7 +81,8 @@ class HostExercise(Exercise):
         try:
             function = _defined(source, self.entry, answer)
         except (Exception, SystemExit) as error:
-            return Verdict(False, "error", f"error, {type(error).__name__}: {error}")
+            what, then = _error_text(error, self.entry)
+            return Verdict(False, "error", f"error, {what}\nNext: {then}")
         return judged(self, lambda case, report: self._judge_case(function, case, report))
 
     def _judge_case(self, function: Callable, case: Mapping, report: list[Kept]) -> Verdict | None:
@@ -94,7 +96,7 @@ class HostExercise(Exercise):
                     function(standin, *program.args)
                     got = np.array(program.output)
             except (Exception, EmulatorError, SystemExit) as error:
-                return verdict_of("error", case, f"{type(error).__name__}: {error}")
+                return verdict_of("error", case, *_error_text(error, self.entry))
             finally:
                 _clean_up()
         if hazards:
@@ -146,6 +148,19 @@ def _defined(source: str, entry: str, answer: object) -> Callable:
     if not callable(names.get(entry)):
         raise NameError(f"there is no function {entry!r}")
     return names[entry]
+
+
+def _error_text(error: BaseException, entry: str) -> tuple[str, str]:
+    """What was raised and in which line of the answer, and what to do next."""
+    file, what = f"<{entry}>", f"{type(error).__name__}: {error}"
+    lines = [
+        line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == file
+    ]
+    if isinstance(error, SyntaxError) and error.filename == file and error.lineno:
+        what, lines = f"{type(error).__name__}: {error.msg}", [error.lineno]
+    if not lines:  # the call itself did not fit
+        return what, f"Keep the name and the parameters of the stub, {entry}, then check again."
+    return f"line {lines[-1]}, {what}", f"Mend line {lines[-1]} of {entry}, then check again."
 
 
 def _meaning(source: str) -> str:

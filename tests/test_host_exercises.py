@@ -97,3 +97,35 @@ def test_a_hazard_that_shows_in_the_last_wait_is_in_the_verdict():
     assert verdict.reason == "hazard"
     assert "the host changed pinned memory before the copy" in verdict.message
     assert "\nNext: Change the numbers after the wait for the copy" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["x[:] = 1", "1 / 0"], ", streams=2: line 3, ZeroDivisionError: division by zero\n"),
+        (["def f():", "    int('a')", "f()"], ": line 3, ValueError: invalid literal"),
+        (["device[0].set(", "    x.no)"], ": line 3, AttributeError: "),
+        (["with streams[0] as s:", "    s.begin_capture()", "    cp.zeros(3)"], ": line 4, RuntimeError: "),
+        (["x = ("], "error, line 2, SyntaxError: '(' was never closed\n"),
+    ],
+)
+def test_an_error_names_the_line_to_mend(lines, said):
+    body = "".join(f"    {line}\n" for line in lines)
+    verdict = check(IN_CHUNKS, f"def in_chunks(cp, square, x, y, device, size, streams):\n{body}")
+    assert verdict.reason == "error"
+    assert said in verdict.message
+    number = said.split("line ")[1].split(",")[0]
+    assert verdict.message.endswith(f"\nNext: Mend line {number} of in_chunks, then check again.")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [("def in_chunks(cp): pass", "in_chunks() takes 1 positional"), ("def chunks(): pass", "no function")],
+)
+def test_a_call_that_does_not_fit_points_to_the_stub(source, said):
+    verdict = check(IN_CHUNKS, source)
+    assert verdict.reason == "error"
+    assert said in verdict.message
+    assert verdict.message.endswith(
+        "\nNext: Keep the name and the parameters of the stub, in_chunks, then check again."
+    )
