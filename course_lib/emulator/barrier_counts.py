@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .fragment import Fragment
+from .lanes import WARP
 
 if TYPE_CHECKING:
     from .barriers import Early, Waiting
@@ -26,10 +27,15 @@ def check_counts(
     """
     if chunk.hazards is None:
         return
-    if len({one.count for one in [*waiting, *early]}) > 1:
+    if len({_needed(chunk, one.count) for one in [*waiting, *early]}) > 1:
         _report(chunk, barrier, waiting, early, np.ones(chunk.blocks, bool), "is given different numbers")
     elif too_many.any():
         _report(chunk, barrier, waiting, early, too_many, "is reached by more threads than it names")
+
+
+def _needed(chunk: Chunk, count: int | None) -> int:
+    """The number an instruction names; without one, all warps of the block."""
+    return -(-chunk.geometry.threads // WARP) * WARP if count is None else count
 
 
 def _report(
@@ -38,7 +44,7 @@ def _report(
     """The first of the blocks `rows` in which it is so."""
     for row in np.flatnonzero(rows):
         here = sorted(_threads_at(chunk, waiting, early, int(row)), key=lambda one: one[2])
-        named = {count for _, count, _ in here}
+        named = {_needed(chunk, count) for _, count, _ in here}
         if len(named) > 1 or what.startswith("is reached"):
             said = Counter(
                 f"threads {ranges(threads)} in line {line} name {'all' if count is None else count}"

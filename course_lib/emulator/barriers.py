@@ -115,8 +115,8 @@ class Barriers:
             count = waiting[0].count
             needed = self.live if count is None else np.full(self.chunk.blocks, count)
             complete = (arrived >= needed) & (arrived > 0)
-            if count is not None:
-                check_counts(self.chunk, barrier, waiting, early, arrived > needed)
+            if any(one.count is not None for one in [*waiting, *early]):
+                check_counts(self.chunk, barrier, waiting, early, (arrived > needed) & (count is not None))
             if complete.any():
                 self._report_different(waiting, complete)
                 self._completed_by(waiting, early, complete, arrived)
@@ -201,7 +201,7 @@ class Barriers:
         """Threads that complete a barrier of the whole block from different instructions."""
         if self.chunk.hazards is None or len({one.fragment.pc for one in waiting}) == 1:
             return
-        if waiting[0].count is not None:  # roles that meet, each in its own code
+        if any(one.count is not None for one in waiting):  # roles that meet, each in its own code
             return
         for row in np.flatnonzero(complete):
             places = self._places([one.fragment for one in waiting], self.chunk.first_block + int(row))

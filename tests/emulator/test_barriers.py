@@ -207,6 +207,15 @@ def test_different_counts_for_one_barrier_are_told() -> None:
     assert kinds(body.replace("COUNT", "96"), block=64) == {"barrier counts differ"}
 
 
+@pytest.mark.parametrize("first", ["bar.sync 1;", "bar.sync 1, 64;"])
+def test_a_count_and_none_at_one_barrier(first: str) -> None:
+    """Without a number all threads of the block are meant: in a block of 64, 64; in one of 96, others."""
+    second = {"bar.sync 1;": "bar.sync 1, 64;", "bar.sync 1, 64;": "bar.sync 1;"}[first]
+    body = f'if (t < 32) asm volatile("{first}"); else if (t < 64) asm volatile("{second}"); out[t] = 1;'
+    assert kinds(body, block=64) == set()
+    assert "barrier counts differ" in kinds(body, block=96)
+
+
 def test_a_deadlock_names_who_arrived_and_for_how_many() -> None:
     arrive = 'asm volatile("bar.arrive 1, 96;" ::: "memory");'
     body = f"if (threadIdx.x < 32) {{ {arrive} }} else {{ {named(1, 96)} }}"
