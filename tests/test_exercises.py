@@ -1,7 +1,8 @@
 """Every exercise: the stub is not accepted, the solution is, each wrong kernel is rejected as written in it.
 
 A wrong kernel is `wrong_kernels/<exercise>/<name>.cu`; its first line is `// rejected: <reason> — <why>`. For
-an exercise in Python it is `<name>.py`, and the line begins with `#`. What is in `right_kernels` is accepted.
+an exercise in Python it is `<name>.py`, and the line begins with `#`. What is in `right_kernels` is accepted;
+it begins with `// accepted — <why>`.
 """
 
 import json
@@ -18,6 +19,7 @@ from course_lib.promises import at_least, at_most, exactly, ratio
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 RIGHT = Path(__file__).parent / "right_kernels"
+ACCEPTED = sorted(RIGHT.glob("*/*.*"))
 WRONG = Path(__file__).parent / "wrong_kernels"
 LD_REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 LD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
@@ -95,11 +97,15 @@ def _timer(source: str):
     return names["my_time"]
 
 
-@pytest.mark.parametrize(
-    "path", sorted(RIGHT.glob("*/*.*")), ids=lambda path: f"{path.parent.name}/{path.stem}"
-)
+def test_right_kernels_are_found():
+    assert {path.suffix for path in ACCEPTED} == {".cu", ".py"}
+
+
+@pytest.mark.parametrize("path", ACCEPTED, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_another_right_kernel_is_accepted(path):
-    verdict = check(EXERCISES[path.parent.name], path.read_text(encoding="utf-8"))
+    source = path.read_text(encoding="utf-8")
+    assert re.match(r"# accepted — \w" if path.suffix == ".py" else r"// accepted — \w", source)
+    verdict = check(EXERCISES[path.parent.name], source)
     assert (verdict.solved, verdict.reason) == (True, "solved"), verdict.message
 
 

@@ -1,3 +1,4 @@
+# accepted — an event at the end of each stream, and a wait for each event
 def in_chunks(cp, square, x, y, device, size, streams):
     given, made = device
     for turn, low in enumerate(range(0, x.size, size)):

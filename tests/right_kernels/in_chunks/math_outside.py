@@ -1,3 +1,4 @@
+# accepted — sizes and grid are computed before the stream is entered
 def in_chunks(cp, square, x, y, device, size, streams):
     given, made = device
     for turn, low in enumerate(range(0, x.size, size)):

@@ -1,3 +1,4 @@
+# accepted — each stream is asked until it is done
 def in_chunks(cp, square, x, y, device, size, streams):
     given, made = device
     for turn, low in enumerate(range(0, x.size, size)):

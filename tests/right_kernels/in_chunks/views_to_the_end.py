@@ -1,3 +1,4 @@
+# accepted — the views that the kernel gets reach beyond the chunk; n bounds it
 def in_chunks(cp, square, x, y, device, size, streams):
     given, made = device
     for turn, low in enumerate(range(0, x.size, size)):

@@ -1,3 +1,4 @@
+# accepted — a stream that the default one waits for, which captures while that one rests
 def replay(cp, step, batches, results, rods, steps):
     n = rods[0].size
     stream = cp.cuda.Stream()  # blocking stream, capture with legacy stream untouched: right

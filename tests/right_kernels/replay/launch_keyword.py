@@ -1,3 +1,4 @@
+# accepted — outside of `with`, each call is given its stream
 def replay(cp, step, batches, results, rods, steps):
     n = rods[0].size
     stream = cp.cuda.Stream(non_blocking=True)

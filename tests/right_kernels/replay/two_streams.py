@@ -1,3 +1,4 @@
+# accepted — the capture forks to a second stream and joins it, by events
 def replay(cp, step, batches, results, rods, steps):
     n = rods[0].size
     stream = cp.cuda.Stream(non_blocking=True)
