@@ -24,9 +24,8 @@ BLOCKS, THREADS = 2, 128
 
 def _launch_collatz(n: int, drawn: int = 0) -> Launch:
     rng = np.random.default_rng(5)
-    longest = 10 ** rng.integers(
-        0, 6, -(-n // 32)
-    )  # every 32 numbers have a size, and so a cost, of their own
+    # every 32 numbers have a size, and so a cost, of their own
+    longest = 10 ** rng.integers(0, 6, -(-n // 32))
     x = rng.integers(1, np.repeat(longest, 32)[:n], endpoint=True).astype(np.int32)
     x[x.argmax()] = 113_383  # its largest value on the way, 2,482,111,348, is no int
     turns, ticket = np.zeros(n, np.int32), np.full(1, drawn, np.int32)
