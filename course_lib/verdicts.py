@@ -59,8 +59,7 @@ def error_verdict(error: EmulatorError, case: Mapping) -> Verdict:
         step = "Guard the access or check the index expression: only an index inside the array may be used."
         return verdict_of("hazard", case, str(error), step)
     if isinstance(error, DeadlockError):
-        whole = "every thread of the block" in str(error)
-        kind = "divergent barrier" if whole else "named barrier never completes"
+        kind = "divergent barrier" if error.whole else "named barrier never completes"
         return verdict_of("hazard", case, str(error), NEXT_STEP[kind])
     if isinstance(error, CompileError):
         step = "Mend the first error; later ones often follow from it."
@@ -72,7 +71,7 @@ def error_verdict(error: EmulatorError, case: Mapping) -> Verdict:
 
 
 def hazard_verdict(hazards: list, case: Mapping, besides: str = "") -> Verdict:
-    """The first hazard, and how many kinds more there are; a copy not waited for looks like a race, too."""
+    """The first finding, and how many more there are; a copy not waited for looks like a race, too."""
     first = min(hazards, key=lambda hazard: not hazard.kind.startswith("asynchronous"))
     more = f" ({len(hazards) - 1} more)" if len(hazards) > 1 else ""
     return verdict_of("hazard", case, f"{first}{more}{besides}", NEXT_STEP.get(first.kind, ""))

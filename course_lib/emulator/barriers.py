@@ -244,9 +244,11 @@ class Barriers:
             if (one.rows == row).any()
         ]
         told = list(dict.fromkeys(told))
-        wanted = "every thread of the block" if first.count is None else f"{first.count} threads"
+        whole = first.count is None
+        wanted = "every thread of the block" if whole else f"{first.count} threads"
         raise DeadlockError(
             f"{self.chunk.program.kernel}: block {self.chunk.geometry.block_index(block)} is stuck: "
             f"{'; '.join(told)}. Barrier {first.barrier} needs {wanted}.",
             self.chunk.found(),
+            whole=whole,
         )

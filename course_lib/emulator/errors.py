@@ -49,7 +49,11 @@ class _StuckError(EmulatorError):
 
 
 class DeadlockError(_StuckError):
-    """Threads wait at barriers that can never be completed."""
+    """Threads wait at barriers that can never complete; `whole`: at one that all of the block must reach."""
+
+    def __init__(self, message: str, hazards: Sequence = (), *, whole: bool = True) -> None:
+        super().__init__(message, hazards)
+        self.whole = whole
 
 
 class StepBudgetError(_StuckError):
