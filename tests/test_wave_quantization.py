@@ -93,6 +93,15 @@ def test_picture_has_a_panel_for_each_plan_and_colours_the_tail():
     assert hatched == [1, 0]
 
 
+def test_the_legend_names_the_piece_of_work():
+    plan = {"one": w.hardware_order([1.0] * 2, 2)}
+    first = [
+        figure.legends[0].get_texts()[0].get_text()
+        for figure in (gantt(plan, 2, "demo"), gantt(plan, 2, "demo", place="block", piece="tile"))
+    ]
+    assert first == ["block", "tile"]
+
+
 # -- clocks and times -----------------------------------------------------------------
 
 

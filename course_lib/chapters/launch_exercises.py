@@ -47,7 +47,12 @@ def _picture_collatz() -> Figure:
     costs = [int(_collatz(x[first : first + 32]).max()) for first in range(0, 600, 32)]
     both = {"every 8th 32 numbers": fixed_order(costs, 8), "the next 32 numbers": hardware_order(costs, 8)}
     return blocks_gantt(
-        both, 8, "600 numbers for 8 warps, modelled", unit="time, in turns of the slowest lane", place="warp"
+        both,
+        8,
+        "600 numbers for 8 warps, modelled",
+        unit="time, in turns of the slowest lane",
+        place="warp",
+        piece="32 numbers",
     )
 
 
@@ -90,6 +95,7 @@ collatz = Exercise(
         "Lane 0 draws; __shfl_sync gives its number to the other lanes. No barrier of the block is needed.",
         "Ticket t stands for the numbers from 32 t on, one for each lane.",
         "The warp leaves as a whole, when its first number is n or more. Before, a lane may have none.",
+        "Wrong numbers, or no end? 113,383 gets to 2,482,111,348, more than an int can hold: `long long v`.",
     ],
     picture=_picture_collatz,
 )

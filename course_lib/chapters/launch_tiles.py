@@ -46,7 +46,9 @@ def show_plans(image: np.ndarray, blocks: int) -> Figure:
     """The plans, one panel each."""
     tiles = tile_work(image).size
     title = f"{tiles} tiles for {blocks} blocks that stay, modelled from the turns that were counted"
-    return gantt(plans(image, blocks), blocks, title, unit="turns of the block's warps", place="block")
+    return gantt(
+        plans(image, blocks), blocks, title, unit="turns of the block's warps", place="block", piece="tile"
+    )
 
 
 def plan_words(image: np.ndarray, blocks: int) -> str:

@@ -39,12 +39,18 @@ def used(turns: Sequence[Turn], places: int) -> float:
 
 
 def gantt(
-    plans: Mapping[str, Sequence[Turn]], places: int, title: str, *, unit: str = "time", place: str = "SM"
+    plans: Mapping[str, Sequence[Turn]],
+    places: int,
+    title: str,
+    *,
+    unit: str = "time",
+    place: str = "SM",
+    piece: str = "block",
 ) -> Figure:
-    """Draw one panel a plan: places upwards, time to the right, one box a block. All panels share the time.
+    """Draw one panel a plan: places upwards, time to the right, one box a `piece` of work.
 
-    Blocks are blue, light and dark by turns; what runs after the first place ran out of work is orange and
-    hatched; an idle place is grey.
+    All panels share the time. Pieces are blue, light and dark by turns; what runs after the first place ran
+    out of work is orange and hatched; an idle place is grey.
     """
     height = 1.75 if places > 12 else 1.35
     figure = new_figure(9.0, 0.95 + (height + 0.3) * len(plans))
@@ -61,7 +67,7 @@ def gantt(
         said = f"{name}: done at {number_text(finish(turns))}, {used(turns, places):.0%} of the time used"
         axes.set_title(said, loc="left", color=INK, fontsize=9.5, pad=3)
     axes.set_xlabel(unit, color=INK, labelpad=1)
-    _legend(figure)
+    _legend(figure, piece)
     figure.suptitle(title, x=0.53, y=1 - 0.06 / whole, color=BLACK, fontsize=12, fontweight="bold", va="top")
     return figure
 
@@ -87,10 +93,10 @@ def _fill(axes: Axes, start: np.ndarray, stop: np.ndarray, place: np.ndarray, **
         boxes(axes, start, place, stop - start, 1, **style)
 
 
-def _legend(figure: Figure) -> None:
-    """What the colours mean, below the last panel."""
+def _legend(figure: Figure, piece: str) -> None:
+    """What the colours mean, below the last panel; `piece`: what a box stands for."""
     marks = [
-        Patch(facecolor=SKY, label="block"),
+        Patch(facecolor=SKY, label=piece),
         Patch(facecolor=BLUE, label="the next one there"),
         Patch(facecolor=ORANGE, hatch="///", edgecolor=PAPER, label="tail: others have no work left"),
         Patch(facecolor=FAINT, label="idle"),
