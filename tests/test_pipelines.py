@@ -19,6 +19,7 @@ from course_lib.recorded import write
 from course_lib.sliders import explore
 
 ROOT = Path(__file__).parents[1]
+ALL = [k.ONE_BUFFER, k.REGISTERS, k.STAGED, k.WARPS, k.MBARRIER]
 
 
 # -- the kernels ------------------------------------------------------------------------
@@ -141,11 +142,15 @@ def test_each_mistake_is_found(case):
     assert hazards.run(case).kinds == case.expected
 
 
-@pytest.mark.parametrize("kernel", [k.ONE_BUFFER, k.STAGED, k.WARPS, k.MBARRIER], ids=lambda one: one.name)
+@pytest.mark.parametrize("kernel", ALL, ids=lambda one: one.name)
 def test_without_a_mistake_nothing_is_found(kernel):
     """Within a third of the steps after which a kernel counts as endless."""
     same = hazards.Case("", kernel, f"void {kernel.name}(", f"void {kernel.name} (", ())
     assert hazards.run(same, hazards.STEPS // 3).kinds == ()
+
+
+def test_every_kernel_has_a_mistake():
+    assert {case.kernel.name for case in hazards.CASES} == {kernel.name for kernel in ALL}
 
 
 def test_the_table_of_mistakes_says_when_nothing_is_found():

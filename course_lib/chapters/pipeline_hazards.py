@@ -47,9 +47,11 @@ class Found:
 
 
 _BUFFER = partial(Case, kernel=k.ONE_BUFFER)
+_TWICE = partial(Case, kernel=k.REGISTERS)
 _STAGED = partial(Case, kernel=k.STAGED)
 _WARPS = partial(Case, kernel=k.WARPS)
 _COUNTED = partial(Case, kernel=k.MBARRIER)
+_STORE = "        for (int j = 0; j < TILE; j += 256) tile[stage][j + t] = next[j / 256];\n"
 _FETCH = "        fetch(tile[(stage + STAGES - 1) % STAGES], x, ahead, tiles);\n"
 _MEET = "        __syncthreads();     // everyone's is, and nobody uses the tile before it any more\n"
 _USE = "            use(y + i * TILE, tile[s], c);\n"
@@ -57,8 +59,15 @@ _EMPTY = "            if (i + STAGES * step < tiles) arrive(empty + s);\n"
 _WAIT = "        wait<STAGES - 2>();  // my part of the oldest tile is here\n"
 
 CASES: Sequence[Case] = (
+    _BUFFER("one buffer: no barrier before the tile is used", old="__syncthreads();  // the", new="// the",
+            expected=(RACE,)),
     _BUFFER("one buffer: no barrier before the next tile", old="__syncthreads();  // nobody", new="// nobody",
             expected=(RACE,)),
+    _TWICE("no barrier", old="        __syncthreads();\n", new="", expected=(RACE,)),
+    _TWICE("the barrier before the store", old=_STORE + "        __syncthreads();\n",
+           new="        __syncthreads();\n" + _STORE, expected=(RACE,)),
+    _TWICE("always the same buffer: 'stage ^= 1' is missing", old="        stage ^= 1;\n", new="",
+           expected=(RACE,)),
     _STAGED("no wait for the copies", old=_WAIT, new="", expected=(NOT_WAITED,)),
     _STAGED("wait off by one: the oldest group is left out", old="wait<STAGES - 2>()",
             new="wait<STAGES - 1>()", expected=(NOT_WAITED, RACE)),
