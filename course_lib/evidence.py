@@ -25,7 +25,7 @@ from .sweeps import sweep
 from .timing import flusher
 
 MEASURED_RUNS = 20  # per point: enough for a median and quartiles in a notebook
-WORTH = 1.05  # a modelled gain below that is within the model's error
+WORTH = 1.05  # a gain, or a loss, below that is not worth a word: the model's error is larger
 NOT_YET = "not recorded yet"  # what stands in the place of a recorded value
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..gpus import DEFAULT, gpu
 from . import launch_kernels as k
 
-SMS = 132  # of an H200
-CLOCKS_PER_US = 1980
+SMS = gpu(DEFAULT).sms
+CLOCKS_PER_US = gpu(DEFAULT).compute.clock_mhz
 AHEAD_US = 10  # per launch: what the GPU is given to do while the host fills the queue
 Work = Callable[[], object]
 

@@ -221,6 +221,7 @@ def _image(cp: Any, across: int) -> Any:
     return cp.zeros((16 * across, 16 * across), cp.int32)
 
 
+# the names that data/recorded/h200/launch_queue.csv has: of an H200, which has 132 SMs, 1056 such blocks
 QUEUE_WAYS: Mapping[str, Callable[[Any, int], Work]] = {
     "a launch for 132 tiles": _batches(SMS),
     "a launch for 1056 tiles": _batches(SMS * RESIDENT),

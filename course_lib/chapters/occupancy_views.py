@@ -12,6 +12,7 @@ from .. import backend, standin
 from ..agreement import counted_sweep, modelled_sweep
 from ..evidence import (
     NOT_YET,
+    WORTH,
     as_columns,
     caption,
     every_gpu,
@@ -169,7 +170,7 @@ def spill_verdict() -> str:
     lost = [
         f"with {row['blocks']} it takes {row['median_ms'] / free['median_ms']:.2g} times as long"
         for row in rows
-        if row["median_ms"] > 1.05 * free["median_ms"]
+        if row["median_ms"] > WORTH * free["median_ms"]
     ]
     return f"recorded on {table.gpu}: {'; '.join((won, *lost))}"
 
