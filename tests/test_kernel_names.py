@@ -59,7 +59,7 @@ def test_a_gemm_of_cublas_by_hand():
 
 # BLAS's letters and its gemm, architectures, and what C++ itself says: the rest is inferred
 TOLD = re.compile(rf"[sdczhi]|gemm|sm_?\d+a?|{GENERATION}")
-CPP = re.compile(r"void|std::enable_if.*|internal|cublas\w*|cudnn|engines_precompiled|kernel")
+CPP = re.compile(r"void|std::enable_if.*|internal|detail|cublas\w*|cudnn|engines_precompiled|kernel")
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if "cu" in row["family"]], ids=lambda r: r["name"][:60])
@@ -188,6 +188,42 @@ def test_what_nobody_explained_is_called_unknown():
     assert (
         explain("void at::native::reduce_kernel<128, 4, at::native::R...").parts[-1].meaning == "cut off here"
     )
+
+
+def test_the_suffix_of_a_kernel_written_in_triton():
+    """Triton's `kernel_suffix`: number of the argument, c equal to 1, d divisible by 16, e by 8."""
+    found = explain("_matmul_kernel_0d1d2d3de")
+    assert found.family == "Triton"
+    assert [part.text for part in found.parts] == ["_matmul_kernel", "0d1d2d3de"]
+    assert "d a multiple of 16" in found.parts[1].meaning
+    for other in ("my_kernel_0", "my_kernel_1d2d", "my_kernel_0d2d", "conv_2d"):
+        assert explain(other).family == "unknown"
+
+
+def test_nccl_says_what_its_name_does_not_promise():
+    told = meanings("ncclDevKernel_AllReduce_Sum_f32_RING_LL")
+    assert told["f32"] == "values: 32-bit float"
+    assert told["Sum"] == "joins values by Sum"
+    assert "NVIDIA/nccl#2196" in told["RING"]
+    assert explain("ncclDevKernel_Generic_4").unknown == []
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("flash_fwd_splitkv_kernel", "FlashAttention"),
+        ("gemmSN_NN_kernel", "cuBLAS"),
+        ("void gemmSN_NN_kernel<float, 256, 4, 2, 8, 3, 4, false>", "cuBLAS"),
+        ("cudnn_infer_ampere_scudnn_128x64_relu_xregs_large_nn_v1", "cuDNN"),
+        ("void vector_fft<128u, 8u>", "cuFFT"),
+        ("void implicit_convolve_sgemm<float, float, 128>(int)", "cuDNN"),
+        ("void wgrad_alg0_engine<float, 512>(int)", "cuDNN"),
+        ("void dot_kernel<float, 128, 0, cublasDotParams<cublasGemvTensor<float const> > >", "cuBLAS"),
+        ("void dot_kernel<float, 128>", "C++"),
+    ],
+)
+def test_names_without_a_namespace(name, family):
+    assert explain(name).family == family
 
 
 @given(st.text(max_size=60) | st.text(alphabet="nvjetcutlass3x_<>(),: 0123x", max_size=60))

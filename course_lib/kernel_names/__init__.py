@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ..report import Cell, Table
 from .cpp import demangle, explain_cpp, family, source_names
+from .cpp_words import KERNELS
 from .frameworks import explain_framework
 from .gemm import explain_gemm
 from .parts import Part, unknown
@@ -93,6 +94,8 @@ def _explained(plain: str) -> tuple[str, list[Part]]:
         inside = parameters.rstrip().removesuffix(")")
         return found[0], found[1] + ([Part(inside, "types of its parameters")] if bracket and inside else [])
     if "<" in plain or "::" in plain or plain.startswith("void ") or plain.endswith(")"):
+        return family(plain), explain_cpp(plain, _nested)
+    if plain in KERNELS and "_" in plain:
         return family(plain), explain_cpp(plain, _nested)
     return "unknown", [unknown(plain)] if plain else []
 

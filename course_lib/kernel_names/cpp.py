@@ -106,7 +106,7 @@ def _qualified(head: str) -> list[Part]:
 
 def _known(word: str) -> str:
     """How well the meaning of a kernel or namespace is known: cuBLAS and cuDNN document none."""
-    return "inferred" if word in CLOSED or word == "gemvx" or "__5x_" in word else "documented"
+    return "inferred" if word in CLOSED or word in ("gemvx", "DSE") or "__5x_" in word else "documented"
 
 
 def family(plain: str) -> str:
@@ -115,15 +115,25 @@ def family(plain: str) -> str:
     words = (head.group() if head else "").strip().split("::")
     marks = {
         "cutlass": "CUTLASS", "pytorch_flash": "FlashAttention", "flash": "FlashAttention", "cub": "CUB",
-        "cublasLt": "cuBLAS", "cublas": "cuBLAS", "gemvx": "cuBLAS", "cudnn": "cuDNN", "at": "PyTorch",
+        "DSE": "cuDNN", "cublasLt": "cuBLAS", "cublas": "cuBLAS", "gemvx": "cuBLAS", "cudnn": "cuDNN",
+        "at": "PyTorch",
     }  # fmt: skip
     for mark, name in marks.items():
         if mark in words:
             return name
     starts = {"flash_": "FlashAttention", "gemv": "cuBLAS", "gemmSN": "cuBLAS", "gemmk1": "cuBLAS",
-              "splitKreduce": "cuBLAS"}  # fmt: skip
+              "splitKreduce": "cuBLAS", "implicit_convolve": "cuDNN", "wgrad_alg": "cuDNN",
+              "vector_fft": "cuFFT", "composite_2way_fft": "cuFFT"}  # fmt: skip
     by_start = (name for start, name in starts.items() if words[-1].startswith(start))
-    return next(by_start, "PyTorch" if words[-1] in PYTORCH else "cuDNN" if "__5x_cudnn" in plain else "C++")
+    return next(by_start, _by_content(words[-1], plain))
+
+
+def _by_content(function: str, plain: str) -> str:
+    if function in PYTORCH:
+        return "PyTorch"
+    if "__5x_cudnn" in plain:
+        return "cuDNN"
+    return "cuBLAS" if re.search(r"<.*\bcublas[A-Z]", plain) else "C++"
 
 
 def _arguments(function: str, inside: str, nested: Nested) -> list[Part]:

@@ -22,6 +22,7 @@ NAMESPACES = {
     "sglang": "SGLang",
     "tensorflow": "TensorFlow",
     "gemvx": "cuBLAS: matrix times vector",  # inferred
+    "DSE": "cuDNN: convolution by Fourier transform",  # inferred
     "magma": "MAGMA",
     "cuda": "",
     "detail": "",
@@ -175,6 +176,13 @@ CLOSED: dict[str, tuple[str, Sequence[str]]] = {
     "gemmSN_NN_kernel": ("product with a narrow matrix, nothing transposed", ()),
     "gemmSN_TN_kernel": ("product with a narrow matrix, A transposed", ()),
     "gemmk1_kernel": ("product with K = 1", ()),
+    "implicit_convolve_sgemm": (
+        "convolution as a matrix product whose A is never stored",
+        ("input type", "output type"),
+    ),
+    "wgrad_alg0_engine": ("gradient of a convolution by its weights", ("type",)),
+    "vector_fft": ("Fourier transform", ()),
+    "composite_2way_fft": ("Fourier transform whose length has several factors", ()),
     "dot_kernel": ("inner product of two vectors, by blocks", ()),
     "reduce_1Block_kernel": ("adds up what the blocks of an inner product left", ()),
     "nchwToNhwcKernel": (

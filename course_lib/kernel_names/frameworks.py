@@ -1,14 +1,15 @@
-"""Names made by torch.compile (Triton), by CuPy, and of fused attention kernels.
+"""Names made by Triton (torch.compile or by hand), by CuPy, of NCCL and of fused attention kernels.
 
 Sources. Triton: `torch/_inductor` of pytorch/pytorch names a kernel after its kind and the operations fused
-into it. CuPy: `cupy/_core` of cupy/cupy. fmha: `mem_eff_attention/kernels/generate_kernels.py` of
-pytorch/pytorch. cuDNN's attention is not documented.
+into it; `kernel_suffix` of older releases of triton-lang/triton appended the parameters to every name. CuPy:
+`cupy/_core` of cupy/cupy. NCCL: `src/device/generate.py` of NVIDIA/nccl. fmha:
+`mem_eff_attention/kernels/generate_kernels.py` of pytorch/pytorch. cuDNN's attention is not documented.
 """
 
 import re
 
 from .parts import Part, Rule, guessed, rule, scan, unknown
-from .words import ARCHITECTURE, TYPE, type_part
+from .words import ARCHITECTURE, TYPE, TYPES, type_part
 
 # -- Triton: triton_poi_fused_add_mul_0 ------------------------------------------------
 
@@ -53,6 +54,43 @@ def explain_triton(name: str) -> list[Part]:
 def _operation(word: str) -> Part:
     """A word of a list of operations; "0d1d2" is none."""
     return unknown(word) if word[:1].isdigit() else Part(word, f"does {word}")
+
+
+# -- Triton by hand: _matmul_kernel_0d1d2d3de ------------------------------------------
+
+_SUFFIX = re.compile(r"(\w+?)_((?:\d+c?d?e?)+)")
+
+
+def explain_suffix(name: str) -> list[Part] | None:
+    """Parts of a function's name and `0d1d2c3de`: all parameters in order, and what is known of each."""
+    match = _SUFFIX.fullmatch(name)
+    if not match:
+        return None
+    head, suffix = match.groups()
+    numbers = [int(digits) for digits in re.findall(r"\d+", suffix)]
+    if numbers != list(range(len(numbers))) or not suffix.strip("0123456789"):
+        return None
+    meaning = "its parameters by number: d a multiple of 16, e of 8, c equal to 1"
+    return [Part(head, "name of a function written in Triton"), Part(suffix, meaning)]
+
+
+# -- NCCL: ncclDevKernel_AllReduce_Sum_f32_RING_LL ---------------------------------------
+
+_ONE_OF = "; the kernel may run another one all the same (NVIDIA/nccl#2196)"
+NCCL: list[Rule] = [
+    rule(r"nccl(Dev)?Kernel", "communication between GPUs, by NVIDIA's NCCL"),
+    rule(r"(AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|SendRecv)", "does {1}" + _ONE_OF),
+    rule(r"Generic(_\d+)?", "does any operation"),
+    rule(r"(Sum|Prod|MinMax|Min|Max|PreMulSum|SumPostDiv)", "joins values by {1}"),
+    rule(f"({TYPE}|u32|u64|i64)", lambda m: [_nccl_type(m[1])]),
+    rule(r"(u?int(?:8|32|64)_t|float|double|half)", "type of the values: {1}"),
+    rule(r"(RING|TREE|COLLNET_DIRECT|COLLNET_CHAIN|NVLS_TREE|NVLS|PAT)", "algorithm {1}" + _ONE_OF),
+    rule(r"(LL128|LL|SIMPLE)", "protocol {1} (LL: low latency)" + _ONE_OF),
+]
+
+
+def _nccl_type(text: str) -> Part:
+    return type_part(text, "values") if text in TYPES else Part(text, f"values: {text[1:]}-bit integer")
 
 
 # -- CuPy: cupy_add__float32_float32_float32 ---------------------------------------------
@@ -114,6 +152,11 @@ CUDNN_SDPA: list[Rule] = [
 
 def explain_framework(name: str) -> tuple[str, list[Part]] | None:
     """(family, parts), or None if the name is of none of these families."""
+    if name.startswith(("ncclDevKernel", "ncclKernel")):
+        return "NCCL", scan(name, NCCL)
+    suffixed = None if TRITON_NAME.match(name) else explain_suffix(name)
+    if suffixed:
+        return "Triton", suffixed
     if name.startswith("triton_"):
         return "Triton (torch.compile)", explain_triton(name)
     if name.startswith("cupy_"):

@@ -51,6 +51,7 @@ def _core(match: re.Match) -> Iterable[Part]:
 
 BY_GENERATION: list[Rule] = [
     guessed(r"trt", "built for TensorRT"),
+    guessed(r"cudnn_infer", "from the part of cuDNN for inference"),
     GENERATION_RULE,
     rule(r"g?([cz])gemm", lambda m: [Part(m.group(), f"matrix product of {LETTERS[m[1]]}", "inferred")]),
     rule(r"([sdczhi])(\d+)?(gemm|cudnn)", _core),
@@ -70,7 +71,7 @@ BY_GENERATION: list[Rule] = [
     VERSION,
     guessed(r"kernel", "a kernel"),
 ]
-GENERATION_NAME = re.compile(rf"(trt_)?({GENERATION})_\w*(gemm|cudnn)")
+GENERATION_NAME = re.compile(rf"(trt_|cudnn_infer_)?({GENERATION})_\w*(gemm|cudnn)")
 
 
 # -- cuBLAS, cuDNN, TensorRT: sm80_xmma_gemm_f16f16_f16f32_f32_... -----------------------
