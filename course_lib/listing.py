@@ -23,6 +23,8 @@ _CODE = (
     "margin:0;padding:0;background:none;font-family:var(--jp-code-font-family,monospace);font-size:11px;"
     "line-height:1.35;white-space:pre"
 )
+# so that all columns fit a page: the source is broken after so many letters, PTX and SASS keep their lines
+_SOURCE = _CODE.replace("white-space:pre", "white-space:pre-wrap;overflow-wrap:anywhere;width:35ch")
 _FILLING = ("NOP", "BRA `(.L_x")  # after the last EXIT: a jump to itself and padding
 _LABEL = re.compile(r"(\$?\w+):")
 
@@ -95,7 +97,11 @@ class Listing:
 def _row_html(index: int, number: int, source: str, ptx: list[str], sass: list[str]) -> str:
     band = f"background:{_BAND}" if index % 2 else "background:none"
     cells = [str(number), source, "\n".join(ptx), "\n".join(sass)]
-    shown = "".join(f'<td style="{_CELL}"><pre style="{_CODE}">{escape(text)}</pre></td>' for text in cells)
+    styles = (_CODE, _SOURCE, _CODE, _CODE)
+    shown = "".join(
+        f'<td style="{_CELL}"><pre style="{style}">{escape(text)}</pre></td>'
+        for style, text in zip(styles, cells, strict=True)
+    )
     return f'<tr style="{band}">{shown}</tr>'
 
 

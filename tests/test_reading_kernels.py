@@ -55,6 +55,32 @@ def test_a_listing_is_escaped_and_sets_no_colour_of_text():
     assert "color:" not in html.replace("background", "")
 
 
+def test_only_the_source_is_broken_into_lines():
+    html = Listing(RawKernel(AXPB, "axpb"), lines=(3,))._repr_html_()
+    assert html.count("pre-wrap") == html.count("width:35ch") == 1
+
+
+def test_launch_bounds_by_hand():
+    """65,536 registers for 256 x k threads, in steps of 8: 256, 64, 40, 32; the kernel wants 56."""
+    rows = [line.split() for line in repr(spills.bounds_table()).splitlines()[2:]]
+    assert [int(row[-3]) for row in rows] == [56, 56, 40, 32, 32]
+    assert [int(row[-2]) > 0 for row in rows] == [False, False, True, True, True]
+    assert [int(row[-1]) for row in rows] == [4, 4, 6, 8, 2]
+
+
+def test_what_a_name_says_as_a_number():
+    name = "void cutlass::Kernel2<cutlass_75_tensorop_f16_s1688gemm_f16_256x128_nn_align1>"
+    assert views.said(name, r"compute capability (\d+\.\d)") == 7.5
+    assert views.said(name, r"at most (\d+) element") == 1
+    with pytest.raises(ValueError, match="says"):
+        views.said("my_kernel", r"at most (\d+)")
+
+
+def test_gelu_in_words_follows_the_record():
+    table = recorded("h200", "reading_gelu")
+    assert f"{table.ms[0] / table.ms[1]:.2f} times faster" in views.gelu_words()
+
+
 def test_chosen_lines_only():
     assert [row[0] for row in Listing(RawKernel(AXPB, "axpb"), lines=(3,)).rows] == [3]
 

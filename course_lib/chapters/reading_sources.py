@@ -127,6 +127,13 @@ def variance(cap: int) -> Kernel:
     return Kernel(VARIANCE.name, VARIANCE.source, (*OPTIONS, *capped))
 
 
+def bounded(threads: int, blocks: int) -> Kernel:
+    """`VARIANCE` under `__launch_bounds__(threads, blocks)`: room for so many blocks of so many threads."""
+    return Kernel(
+        VARIANCE.name, VARIANCE.source, (*OPTIONS, f"-DBOUNDS=__launch_bounds__({threads},{blocks})")
+    )
+
+
 def gelu(fast: bool) -> Kernel:
     """`GELU`, with tanh as an instruction of its own if `fast`."""
     return Kernel(GELU.name, GELU.source, (*OPTIONS, *(("--use_fast_math",) if fast else ())))

@@ -25,6 +25,8 @@ from .reading_picture import opcode, width
 from .reading_sweeps import CAPS, ROWS
 from .reading_views import measured_ms
 
+BOUNDS = ((256, 1), (256, 4), (256, 6), (256, 8), (1024, 2))  # threads of a block, blocks an SM has room for
+
 
 @cache
 def spilled(cap: int) -> dict[str, int]:
@@ -68,6 +70,25 @@ def spill_table() -> Table:
     ]  # fmt: skip
     told = "counted in the machine code for CC 9.0, blocks of 256 threads"
     return Table(header, rows, set(), f"{told}; by ncu: {reading_ncu.provenance(reading_ncu.OWN)}")
+
+
+def bounds_table() -> Table:
+    """Registers and spills of `variance` under some `__launch_bounds__`, and the blocks that then fit."""
+    rows = []
+    for threads, blocks in BOUNDS:
+        kernel = k.bounded(threads, blocks).compile(standin)
+        held = occupancy(threads, kernel.num_regs, 0)
+        rows.append(
+            [
+                f"__launch_bounds__({threads}, {blocks})",
+                65536 // (threads * blocks),
+                kernel.num_regs,
+                kernel.local_size_bytes,
+                held.blocks,
+            ]
+        )
+    header = ["bounds", "65,536 registers / threads asked for", "registers", "local bytes", "blocks that fit"]
+    return Table(header, rows, {0}, "counted in the machine code for CC 9.0")
 
 
 def local_at_l2() -> dict[int, float]:
