@@ -15,6 +15,19 @@ from typing import Any
 
 import numpy as np
 
+from .metric_names import (
+    FEWEST_SECTORS,
+    FFMA,
+    INSTRUCTIONS,
+    LD_REQUESTS,
+    LD_SECTORS,
+    LD_WAVEFRONTS,
+    REGISTERS,
+    SECTORS,
+    ST_REQUESTS,
+    ST_SECTORS,
+    ST_WAVEFRONTS,
+)
 from .ncu_text import Measured, read
 from .profile import as_emulated, profile
 from .report import PLAIN_NAMES, Cell, Table
@@ -22,33 +35,31 @@ from .report import PLAIN_NAMES, Cell, Table
 __all__ = ["METRICS", "Measured", "against", "command", "compare", "measure", "prepare", "read"]
 
 METRICS = (
-    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
-    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
-    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
-    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
-    "memory_l2_theoretical_sectors_global",
-    "memory_l2_theoretical_sectors_global_ideal",
+    LD_REQUESTS,
+    LD_SECTORS,
+    ST_REQUESTS,
+    ST_SECTORS,
+    LD_WAVEFRONTS,
+    ST_WAVEFRONTS,
+    SECTORS,
+    FEWEST_SECTORS,
     "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",
     "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum",
-    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
-    "smsp__inst_executed.sum",
+    FFMA,
+    INSTRUCTIONS,
     "smsp__thread_inst_executed.sum",
-    "launch__registers_per_thread",
+    REGISTERS,
 )
 # metrics whose count here follows the PTX, and why the machine code may differ
 FOLLOWS_PTX = {
-    "smsp__inst_executed.sum": "machine instructions are others, and others in number",
+    INSTRUCTIONS: "machine instructions are others, and others in number",
     "smsp__thread_inst_executed.sum": "machine instructions are others, and others in number",
     "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum": "ptxas joins mul and add, and expands "
     "division, roots and the like",
     "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum": "ptxas joins mul and add, and expands "
     "division, roots and the like",
-    "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": "ptxas joins mul and add, and expands "
-    "division, roots and the like",
-    "launch__registers_per_thread": "ncu reports what is allotted: never below 16; ptxas may be another "
-    "version",
+    FFMA: "ptxas joins mul and add, and expands division, roots and the like",
+    REGISTERS: "ncu reports what is allotted: never below 16; ptxas may be another version",
 }
 TIMEOUT_SECONDS = 120
 

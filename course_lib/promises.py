@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from .metric_names import DISTINCT_ST, READ_SECTORS, READS
+
 
 @dataclass(frozen=True)
 class Promise:
@@ -59,11 +61,6 @@ def ratio(above: str, below: str) -> Callable[[Mapping], float]:
     return lambda profile: profile[above] / profile[below] if profile[below] else 0.0
 
 
-READS = "course__reads_global.sum"  # loads, asynchronous copies and atomic operations
-READ_SECTORS = "course__read_sectors_global.sum"
-WRITTEN = "course__unique_dram_bytes_st"
-
-
 def coalesced(advice: str) -> Promise:
     """Promise that lanes read side by side: a request has at most one sector more than its bytes need."""
     needed = "course__sectors_ideal_global_op_ld.sum"
@@ -72,7 +69,7 @@ def coalesced(advice: str) -> Promise:
 
 def written_sectors(profile: Mapping[str, float]) -> float:
     """Distinct sectors that the launch stores to: as many as it takes to read as much, each once."""
-    return profile[WRITTEN] / 32
+    return profile[DISTINCT_ST] / 32
 
 
 def _evaluate(side: str | float | Callable, profile: Mapping) -> float:

@@ -8,7 +8,15 @@ from matplotlib.figure import Figure
 
 from ..emulator.counters import count_shared
 from ..exercises import Exercise, Launch
-from ..metric_names import FEWEST_WAVEFRONTS, SHARED_LOADS, STATIC_BYTES, WAVEFRONTS
+from ..metric_names import (
+    BLOCK_THREADS,
+    BLOCKS,
+    FEWEST_WAVEFRONTS,
+    READS,
+    SHARED_LOADS,
+    STATIC_BYTES,
+    WAVEFRONTS,
+)
 from ..pictures import warp_to_banks
 from ..pictures.style import (
     BLACK,
@@ -22,7 +30,7 @@ from ..pictures.style import (
     lane_colours,
     new_figure,
 )
-from ..promises import READS, at_most, coalesced, exactly, ratio
+from ..promises import at_most, coalesced, exactly, ratio
 
 LANES = np.arange(32)
 
@@ -162,7 +170,7 @@ extern "C" __global__ void polynomials(float* y, const float4* a, float x, int r
         ),
         at_most(
             "shared loads per block",
-            ratio(SHARED_LOADS, "launch__grid_size"),
+            ratio(SHARED_LOADS, BLOCKS),
             8,
             "32 floats are 8 float4: read 16 bytes at a time, by one warp only.",
         ),
@@ -234,7 +242,7 @@ extern "C" __global__ void warp_scan(int* y, const int* x, int n) {
         exactly("shared wavefronts", WAVEFRONTS, 0, "__shfl_up_sync hands a value to another lane directly."),
         at_most(
             "global load requests per warp",
-            lambda p: 32 * p[READS] / p["launch__grid_size"] / p["launch__block_size"],
+            lambda p: 32 * p[READS] / p[BLOCKS] / p[BLOCK_THREADS],
             1,
             "Load x[i] once into a register; everything else comes from the other lanes.",
         ),

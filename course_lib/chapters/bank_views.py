@@ -22,7 +22,14 @@ from ..evidence import (
 )
 from ..gpus import DEFAULT, Gpu
 from ..kernels import OPTIONS
-from ..metric_names import FEWEST_WAVEFRONTS, SHARED_LOADS, SHARED_STORES, STATIC_BYTES
+from ..metric_names import (
+    FEWEST_WAVEFRONTS,
+    LD_WAVEFRONTS,
+    SHARED_LOADS,
+    SHARED_STORES,
+    ST_WAVEFRONTS,
+    STATIC_BYTES,
+)
 from ..model import modelled_time
 from ..pictures import Series, warp_to_banks
 from ..pictures import sweep as draw_sweep
@@ -33,13 +40,13 @@ from .bank_conflict import LANES, excess
 
 # the rows of this chapter's tables: label -> metric
 LOADS = {
-    "shared load wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "shared load wavefronts": LD_WAVEFRONTS,
     "worst bank conflict (n-way)": "course__shared_ways.max",
     "shared load wavefronts in excess": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
 }
 SHARED = {
     "shared store requests": SHARED_STORES,
-    "shared store wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "shared store wavefronts": ST_WAVEFRONTS,
     "shared load requests": SHARED_LOADS,
     "shared load wavefronts": LOADS["shared load wavefronts"],
     "worst bank conflict (n-way)": LOADS["worst bank conflict (n-way)"],

@@ -10,10 +10,22 @@ from matplotlib.figure import Figure
 from .. import backend
 from ..exercises import Exercise, Launch, unwritten_array
 from ..gpus import device
-from ..metric_names import FEWEST_SECTORS, LD_REQUESTS, LD_SECTORS, SECTORS, ST_SECTORS
+from ..metric_names import (
+    BLOCK_THREADS,
+    BLOCKS,
+    DISTINCT_LD,
+    DISTINCT_ST,
+    FEWEST_SECTORS,
+    LD_REQUESTS,
+    LD_SECTORS,
+    READ_SECTORS,
+    READS,
+    SECTORS,
+    ST_SECTORS,
+)
 from ..model import ModelledTime, modelled_time, scaled
 from ..pictures import warp_to_sectors
-from ..promises import READ_SECTORS, READS, at_most, ratio
+from ..promises import at_most, ratio
 from ..roofline import RooflinePoint, roofline_point
 from ..timing import Timing, benchmark
 
@@ -26,7 +38,7 @@ LOADS = {
     "global load requests": LD_REQUESTS,
     "sectors loaded": LD_SECTORS,
     "sectors per request": sectors_per_request,
-    "bytes of distinct sectors loaded": "course__unique_dram_bytes_ld",
+    "bytes of distinct sectors loaded": DISTINCT_LD,
 }
 
 
@@ -43,7 +55,7 @@ def size_points(
         found = []
         for kernel in kernels:
             small = counts[kernel.name]
-            elements = small["launch__grid_size"] * small["launch__block_size"]
+            elements = small[BLOCKS] * small[BLOCK_THREADS]
             large = scaled(small, size / elements)
             time = _timed(kernel, size) if backend.on_gpu() else modelled_time(large, device())
             limit = f", {time.gpu}, limited by {time.limiter}" if isinstance(time, ModelledTime) else ""
@@ -109,7 +121,7 @@ extern "C" __global__ void saxpy_four(float *y, const float *x, float a, int n) 
         at_most(
             "load requests",
             READS,
-            lambda p: 32 * p["launch__grid_size"],
+            lambda p: 32 * p[BLOCKS],
             "512 elements are 16 warps' worth, of x and of y: 32 load requests a block. Use every lane.",
         ),
     ],
@@ -220,19 +232,19 @@ extern "C" __global__ void split_bodies(float *planes, const float *bodies, int 
         at_most(
             "load requests",
             READS,
-            lambda p: p["launch__grid_size"] * p["launch__block_size"] / 32,
+            lambda p: p[BLOCKS] * p[BLOCK_THREADS] / 32,
             "A body is 16 bytes, and one load can bring 16 bytes to each lane.",
         ),
         at_most(
             "sectors loaded",
             READ_SECTORS,
-            lambda p: p["course__unique_dram_bytes_ld"] / 32,
+            lambda p: p[DISTINCT_LD] / 32,
             "Every sector should be asked for once.",
         ),
         at_most(
             "sectors stored",
             ST_SECTORS,
-            lambda p: p["course__unique_dram_bytes_st"] / 32,
+            lambda p: p[DISTINCT_ST] / 32,
             "In each store, the 32 lanes of a warp should write neighbours of one plane.",
         ),
     ],

@@ -6,6 +6,19 @@ One list serves the map in chapter 00 and the table in the README.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..metric_names import (
+    BLOCKS,
+    DISTINCT_LD,
+    DISTINCT_ST,
+    LANES,
+    LD_SECTORS,
+    LD_WAVEFRONTS,
+    REGISTERS,
+    ROUNDS,
+    TENSOR,
+    WAVEFRONTS,
+)
+
 
 @dataclass(frozen=True)
 class Chapter:
@@ -60,7 +73,7 @@ CHAPTERS: Sequence[Chapter] = (
         "many bytes move, few are used",
         "sectors of global memory",
         "sectors per global request",
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+        LD_SECTORS,
         "neighbours read neighbours; structure of arrays",
     ),
     Chapter(
@@ -71,7 +84,7 @@ CHAPTERS: Sequence[Chapter] = (
         "the same bytes are fetched again and again",
         "traffic without reuse",
         "bytes loaded over distinct bytes",
-        "course__unique_dram_bytes_ld",
+        DISTINCT_LD,
         "a tile in shared memory, used by the whole block",
     ),
     Chapter(
@@ -82,7 +95,7 @@ CHAPTERS: Sequence[Chapter] = (
         "shared memory is slower than it should be",
         "shared wavefronts",
         "shared wavefronts in excess",
-        "memory_l1_wavefronts_shared",
+        WAVEFRONTS,
         "padding, XOR swizzle, another order, shuffles",
     ),
     Chapter(
@@ -93,7 +106,7 @@ CHAPTERS: Sequence[Chapter] = (
         "instructions are issued for a few lanes only",
         "issue slots",
         "active lanes per instruction",
-        "smsp__thread_inst_executed_per_inst_executed.ratio",
+        LANES,
         "regroup work so that neighbours agree",
     ),
     Chapter(
@@ -104,7 +117,7 @@ CHAPTERS: Sequence[Chapter] = (
         "a chain of small kernels, each at full bandwidth",
         "DRAM bytes of intermediates",
         "bytes of distinct sectors, all kernels together",
-        "course__unique_dram_bytes_st",
+        DISTINCT_ST,
         "one kernel; intermediates stay in registers",
     ),
     Chapter(
@@ -115,7 +128,7 @@ CHAPTERS: Sequence[Chapter] = (
         "nothing is busy, and yet it is slow",
         "memory latency, with too few warps to hide it",
         "warps that fit on an SM",
-        "launch__registers_per_thread",
+        REGISTERS,
         "fewer registers or shared bytes, or more work per thread",
     ),
     Chapter(
@@ -126,7 +139,7 @@ CHAPTERS: Sequence[Chapter] = (
         "a slightly larger problem takes twice as long",
         "the tail: SMs without a block",
         "blocks over places for them",
-        "launch__grid_size",
+        BLOCKS,
         "another tile, persistent blocks, a split along K",
     ),
     Chapter(
@@ -137,7 +150,7 @@ CHAPTERS: Sequence[Chapter] = (
         "traffic grows with the square of the length",
         "an intermediate that fits nowhere",
         "bytes over bytes of input and output",
-        "course__unique_dram_bytes_st",
+        DISTINCT_ST,
         "online softmax: never store the matrix",
     ),
     Chapter(
@@ -148,7 +161,7 @@ CHAPTERS: Sequence[Chapter] = (
         "a tiled product, still far from the FP32 roof",
         "shared-memory loads per multiply-add",
         "shared wavefronts per multiply-add",
-        "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+        LD_WAVEFRONTS,
         "each thread keeps a tile of results in registers",
     ),
     Chapter(
@@ -159,7 +172,7 @@ CHAPTERS: Sequence[Chapter] = (
         "load, wait, compute, wait",
         "latency between a load and its use",
         "rounds of loads per warp",
-        "course__load_rounds.sum",
+        ROUNDS,
         "double buffers, cp.async, producer and consumer warps",
     ),
     Chapter(
@@ -181,7 +194,7 @@ CHAPTERS: Sequence[Chapter] = (
         "at a roof, and still too slow",
         "FP32 arithmetic, or bytes per value",
         "FLOP per byte against the ridge",
-        "course__tensor_flops.sum",
+        TENSOR,
         "fp16, bf16, fp8 with scales; tensor cores",
     ),
     Chapter(
@@ -192,7 +205,7 @@ CHAPTERS: Sequence[Chapter] = (
         "the counts do not fit the source",
         "instructions and registers you did not write",
         "registers, spills, PTX and SASS per line",
-        "launch__registers_per_thread",
+        REGISTERS,
         "read PTX and SASS; ncu and nsys",
     ),
 )

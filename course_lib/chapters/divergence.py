@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
-from ..metric_names import DIVERGENT, INSTRUCTIONS
+from ..metric_names import BLOCK_THREADS, BLOCKS, DIVERGENT, INSTRUCTIONS
 from ..promises import at_most, ratio
 from ..timeline import timeline
 from .divergence_picture import lane_timeline
@@ -14,7 +14,7 @@ from .divergence_picture import lane_timeline
 
 def _per_warp(counted: Any) -> float:
     """Warp instructions per warp of the launch."""
-    return 32 * counted[INSTRUCTIONS] / counted["launch__grid_size"] / counted["launch__block_size"]
+    return 32 * counted[INSTRUCTIONS] / counted[BLOCKS] / counted[BLOCK_THREADS]
 
 
 def _kernel(source: str, name: str) -> Any:
@@ -84,7 +84,7 @@ extern "C" __global__ void block_sums(float* y, const float* x, int n) {
     promises=[
         at_most(
             "divergent branches per block",
-            ratio(DIVERGENT, "launch__grid_size"),
+            ratio(DIVERGENT, BLOCKS),
             6,
             "Let the threads that still add be the first ones of the block: whole warps of them, or none.",
         )

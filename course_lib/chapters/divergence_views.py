@@ -12,7 +12,7 @@ from ..agreement import counted_sweep, modelled_sweep
 from ..emulator.errors import UnsupportedError
 from ..evidence import as_columns, every_gpu, not_recorded, points_series, recording, time_points, verdict
 from ..gpus import DEFAULT, Gpu
-from ..metric_names import LANES
+from ..metric_names import BRANCHES, DIVERGENT, INSTRUCTIONS, LANES, SECTORS
 from ..model import modelled_time
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
@@ -25,12 +25,12 @@ from .divergence_picture import lane_timeline
 
 # the rows of this chapter's tables: label -> metric
 DIVERGENCE = {
-    "warp instructions (PTX)": "smsp__inst_executed.sum",
+    "warp instructions (PTX)": INSTRUCTIONS,
     "active lanes per instruction": LANES,
-    "branches": "course__branches.sum",
-    "divergent branches": "course__branches_divergent.sum",
+    "branches": BRANCHES,
+    "divergent branches": DIVERGENT,
 }
-SECTORS = {"sectors, loads and stores": "memory_l2_theoretical_sectors_global"}
+SECTOR_ROWS = {"sectors, loads and stores": SECTORS}
 THREADS = 256  # of a slider's launch
 
 

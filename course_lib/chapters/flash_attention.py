@@ -6,8 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
+from ..metric_names import BLOCK_THREADS, BLOCKS, DISTINCT_LD, READ_SECTORS, READS
 from ..pictures.style import BLACK, FAINT, INK, ORANGE, SKY, boxes, clean, new_figure
-from ..promises import READ_SECTORS, READS, at_most, ratio
+from ..promises import at_most, ratio
 
 LOWEST = np.finfo(np.float32).min
 WINDOW = 32  # keys that a query of the exercise `window_attention` sees
@@ -89,7 +90,7 @@ extern "C" __global__ void log_sums(float* y, const float* x, int rows, int colu
         at_most(
             "sectors loaded",
             READ_SECTORS,
-            lambda p: p["course__unique_dram_bytes_ld"] / 32,
+            lambda p: p[DISTINCT_LD] / 32,
             "One pass: when a new maximum comes, rescale the sum you have instead of starting again.",
         )
     ],
@@ -184,7 +185,7 @@ window_attention = Exercise(
     promises=[
         at_most(
             "sectors loaded per block",
-            ratio(READ_SECTORS, "launch__grid_size"),
+            ratio(READ_SECTORS, BLOCKS),
             2048 + 2 * 4 * (64 + WINDOW),  # own rows, a sector a lane and float; K and V, 4 sectors a row
             "Block b needs no key before 64 b - 31, and none after its last query.",
         )
@@ -213,7 +214,7 @@ def _launch_merge(parts: int, rows: int, around: float, empty: int = 0) -> Launc
 
 
 def _per_warp(p: Any, metric: str) -> float:
-    return 32 * p[metric] / p["launch__grid_size"] / p["launch__block_size"]
+    return 32 * p[metric] / p[BLOCKS] / p[BLOCK_THREADS]
 
 
 def _merge(outs: np.ndarray, lse: np.ndarray) -> np.ndarray:

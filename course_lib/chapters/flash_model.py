@@ -13,6 +13,7 @@ from .. import standin
 from ..agreement import Agreement, compare
 from ..evidence import recording
 from ..gpus import DEFAULT, WARP, Gpu, gpu
+from ..metric_names import BLOCKS, REGISTERS
 from ..model import ModelledTime, modelled_time
 from ..occupancy import occupancy
 from ..points import Point
@@ -80,7 +81,7 @@ def modelled(variant: str, s: int, heads: int, on: str | Gpu = DEFAULT) -> Model
             slope = (more[name] - value) / (MORE - FEW)
             counts[name] = heads * (blocks * (value - FEW * slope) + keys * slope)
     loaded, stored = distinct_bytes(variant, s, heads)
-    counts["launch__grid_size"] = heads * blocks
+    counts[BLOCKS] = heads * blocks
     loaded *= _passes(variant, counts, s, on)
     counts |= {_UNIQUE.format(n): loaded for n in ("dram_bytes_ld", "pair_bytes_ld")}
     counts[_UNIQUE.format("dram_bytes_st")] = stored
@@ -91,8 +92,8 @@ def _passes(variant: str, counts: Mapping[str, float], s: int, on: str | Gpu) ->
     """How often the matrix comes from DRAM: once, or once a pass where L2 cannot hold the rows in work."""
     passes = {"softmax": 3, "online": 2}.get(variant, 1)
     found = gpu(on)
-    resident = occupancy(256, int(counts["launch__registers_per_thread"]), 2048, on).blocks * found.sms
-    in_work = min(resident, counts["launch__grid_size"]) * WARP * s * 4
+    resident = occupancy(256, int(counts[REGISTERS]), 2048, on).blocks * found.sms
+    in_work = min(resident, counts[BLOCKS]) * WARP * s * 4
     return passes if in_work > found.l2.size_bytes else 1
 
 

@@ -10,7 +10,7 @@ from ..emulator import RawKernel
 from ..evidence import every_gpu, measured_words, not_recorded, recording, verdict
 from ..gpus import DEFAULT
 from ..kernels import OPTIONS
-from ..metric_names import LD_SECTORS, ST_SECTORS
+from ..metric_names import FFMA, LD_SECTORS, ST_SECTORS, WAVEFRONTS
 from ..occupancy import occupancy
 from ..pictures import Series, bars
 from ..pictures import sweep as draw_sweep
@@ -30,8 +30,8 @@ TRAFFIC = {
     "bytes loaded (sectors)": lambda p: 32 * p[LD_SECTORS],
     "bytes stored (sectors)": lambda p: 32 * p[ST_SECTORS],
     "bytes asked of memory": asked,
-    "float multiply-adds": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
-    "shared wavefronts": "memory_l1_wavefronts_shared",
+    "float multiply-adds": FFMA,
+    "shared wavefronts": WAVEFRONTS,
 }
 
 

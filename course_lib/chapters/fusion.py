@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
-from ..metric_names import LD_SECTORS, ST_SECTORS
-from ..promises import READ_SECTORS, at_most
+from ..metric_names import BLOCK_THREADS, BLOCKS, LD_SECTORS, READ_SECTORS, ST_SECTORS
+from ..promises import at_most
 from .fusion_pictures import BY_HAND, Step, draw_traffic
 
 LOADED, STORED = LD_SECTORS, ST_SECTORS
@@ -17,7 +17,7 @@ SECTOR = 32  # bytes
 
 def _arrays(metric: str) -> Callable:
     """A function of a profile: sectors over those of one array with a float per thread."""
-    return lambda p: p[metric] * SECTOR / (4 * p["launch__grid_size"] * p["launch__block_size"])
+    return lambda p: p[metric] * SECTOR / (4 * p[BLOCKS] * p[BLOCK_THREADS])
 
 
 def _launch_silu_gate(n: int) -> Launch:
@@ -124,13 +124,13 @@ extern "C" __global__ void rms_norm(float* y, const float* x, const float* gain,
     promises=[
         at_most(
             "rows loaded per row",
-            lambda p: p[READ_SECTORS] * SECTOR / (4 * 512 * p["launch__grid_size"]),
+            lambda p: p[READ_SECTORS] * SECTOR / (4 * 512 * p[BLOCKS]),
             2,
             "x once and gain once: keep the four values of x in an array v[4] until the sum is known.",
         ),
         at_most(
             "rows stored per row",
-            lambda p: p[STORED] * SECTOR / (4 * 512 * p["launch__grid_size"]),
+            lambda p: p[STORED] * SECTOR / (4 * 512 * p[BLOCKS]),
             1,
             "Store y once, when it is final.",
         ),

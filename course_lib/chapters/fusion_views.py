@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from .. import backend
 from ..evidence import every_gpu, verdict
 from ..gpus import DEFAULT, Gpu, device
-from ..metric_names import DISTINCT_LD, DISTINCT_ST
+from ..metric_names import DISTINCT_LD, DISTINCT_ST, INSTRUCTIONS
 from ..model import modelled_time, scaled
 from ..pictures.style import number_text
 from ..profile import profile
@@ -29,7 +29,7 @@ TRAFFIC = {
     "bytes of distinct sectors loaded": READ,
     "bytes of distinct sectors stored": WRITTEN,
     "bytes moved": lambda p: p[READ] + p[WRITTEN],
-    "warp instructions (PTX)": "smsp__inst_executed.sum",
+    "warp instructions (PTX)": INSTRUCTIONS,
 }
 
 

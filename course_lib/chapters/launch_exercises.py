@@ -9,6 +9,7 @@ from .. import standin
 from ..exercises import Exercise, Launch
 from ..host_exercises import HostExercise, Program
 from ..kernels import Kernel
+from ..metric_names import ATOMICS, GLOBAL_STORES
 from ..promises import at_most, exactly
 from . import launch_kernels as k
 from .launch_runs import pinned
@@ -16,7 +17,6 @@ from .launch_views import compare_chunks, repeated_graphs
 from .wave_picture import gantt as blocks_gantt
 from .waves import fixed_order, hardware_order
 
-ATOMICS = "course__atomics_global.sum"
 BLOCKS, THREADS = 2, 128
 
 # -- collatz: a queue for warps ------------------------------------------------------
@@ -87,7 +87,7 @@ collatz = Exercise(
         exactly(
             "atomic requests",
             ATOMICS,
-            lambda p: p["smsp__sass_inst_executed_op_global_st.sum"] + BLOCKS * THREADS // 32,
+            lambda p: p[GLOBAL_STORES] + BLOCKS * THREADS // 32,
             "One atomicAdd for 32 numbers, by one lane, and one more a warp that finds none left.",
         ),
     ],

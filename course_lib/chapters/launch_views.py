@@ -15,6 +15,7 @@ from .. import standin
 from ..emulator.errors import HazardWarning
 from ..gpus import DEFAULT
 from ..graphs import captured
+from ..metric_names import SECTORS
 from ..profile import profile
 from ..report import Cell
 from ..report import Table as ShownTable
@@ -95,7 +96,7 @@ def programs_table(programs: dict[str, tuple]) -> ShownTable:
         one = profile(
             _emulated(kernel), grid, block, [getattr(arg, "get", lambda arg=arg: arg)() for arg in args]
         )
-        sectors[name] = counted_calls(calls[name])["kernel"] * one["memory_l2_theoretical_sectors_global"]
+        sectors[name] = counted_calls(calls[name])["kernel"] * one[SECTORS]
     table = calls_table(calls)
     table.rows.append(
         [Cell(text) for text in ("sectors, loads and stores", *(f"{n:,}" for n in sectors.values()))]

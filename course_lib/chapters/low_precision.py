@@ -4,9 +4,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
-from ..metric_names import BLOCKS, TENSOR
+from ..metric_names import BLOCKS, READS, TENSOR, WAVEFRONTS
 from ..pictures.style import BLACK, BLUE, FAINT, INK, ORANGE, PAPER, boxes, new_figure
-from ..promises import READS, at_most, coalesced, exactly, ratio
+from ..promises import at_most, coalesced, exactly, ratio
 from .low_precision_formats import quantised
 
 RTOL = 1e-5  # products or sums in fp16 are off by more, those in float32 by far less
@@ -167,7 +167,7 @@ mx_groups = Exercise(
             4,
             "Each lane loads its own value once; the largest of 32 comes by shuffles.",
         ),
-        exactly("shared wavefronts", "memory_l1_wavefronts_shared", 0, "A group is a warp: use shuffles."),
+        exactly("shared wavefronts", WAVEFRONTS, 0, "A group is a warp: use shuffles."),
     ],
     hints=[
         "The largest |x| of 32 lanes: five rounds of fmaxf with __shfl_xor_sync.",

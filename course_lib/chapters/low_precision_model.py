@@ -10,6 +10,7 @@ from functools import cache
 
 from ..agreement import count_point
 from ..gpus import DEFAULT, Gpu
+from ..metric_names import BLOCKS, DISTINCT_ST
 from ..model import ModelledTime, modelled_time
 from ..points import Point
 from . import low_precision_sweeps as sweeps
@@ -40,7 +41,7 @@ def extended(small: Counted, large: Counted, n: int) -> dict[str, float]:
     """Counts of an n x n product of depth n, from those of two smaller ones of different depth."""
     grown = {}
     for name, value in large.counts.items():
-        if name == "launch__grid_size" or name.startswith("course__unique_dram_bytes_st"):
+        if name == BLOCKS or name.startswith(DISTINCT_ST):
             grown[name] = large.each(name) * n**2
         elif name.startswith("course__unique"):
             grown[name] = value * n**2 / (large.side * large.depth)

@@ -8,6 +8,19 @@ from matplotlib.figure import Figure
 
 from ..gpus import DEFAULT, Gpu
 from ..gpus import gpu as find_gpu
+from ..metric_names import (
+    DISTINCT_LD,
+    FFMA,
+    INSTRUCTIONS,
+    LD_REQUESTS,
+    LD_SECTORS,
+    LD_WAVEFRONTS,
+    SHARED_LOADS,
+    ST_REQUESTS,
+    ST_SECTORS,
+    TENSOR,
+    WAVEFRONTS,
+)
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
 from ..report import Table
@@ -17,25 +30,25 @@ from .low_precision_picture import largest_text, ridges
 RIDGE_FORMATS = ("fp32", "tf32", "fp16", "bf16", "e4m3", "mxfp8", "mxfp4")
 RESULT_BYTES = 4  # of an element of C, which is float32 in every product of this chapter
 WMMA = {  # rows of the counted table of the first two products: label -> metric
-    "operations of tensor cores": "course__tensor_flops.sum",
-    "float multiply-adds by threads": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
-    "warp instructions (PTX)": "smsp__inst_executed.sum",
-    "global load requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
-    "sectors loaded": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "operations of tensor cores": TENSOR,
+    "float multiply-adds by threads": FFMA,
+    "warp instructions (PTX)": INSTRUCTIONS,
+    "global load requests": LD_REQUESTS,
+    "sectors loaded": LD_SECTORS,
     "L1 wavefronts of global loads": "course__l1_wavefronts_global.sum",
-    "shared wavefronts": "memory_l1_wavefronts_shared",
+    "shared wavefronts": WAVEFRONTS,
 }
 PRODUCT = {  # of `mma_tiled`
-    "operations of tensor cores": "course__tensor_flops.sum",
+    "operations of tensor cores": TENSOR,
     "sectors copied by cp.async": "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum",
-    "shared load requests": "smsp__sass_inst_executed_op_shared_ld.sum",
-    "shared load wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "shared load requests": SHARED_LOADS,
+    "shared load wavefronts": LD_WAVEFRONTS,
 }
 MEMORY = {  # of the kernels that only move values
-    "global load requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
-    "sectors loaded": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-    "global store requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
-    "sectors stored": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "global load requests": LD_REQUESTS,
+    "sectors loaded": LD_SECTORS,
+    "global store requests": ST_REQUESTS,
+    "sectors stored": ST_SECTORS,
 }
 
 
@@ -229,7 +242,7 @@ def mma_table(counted: Mapping[str, Mapping[str, float]]) -> Table:
     header = ["counted", *counted]
     depth = {"tf32": 8, "e4m3": 32, "e5m2": 32}
     rows = {
-        "bytes of A and B": lambda _, p: p["course__unique_dram_bytes_ld"],
+        "bytes of A and B": lambda _, p: p[DISTINCT_LD],
         "operations of tensor cores": lambda _, p: p[PRODUCT["operations of tensor cores"]],
         "operations of an mma": lambda name, _: 2 * 16 * 8 * depth.get(name, 16),
         "mma instructions": lambda name, p: (

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
 from ..gpus import DEFAULT
-from ..metric_names import ROUNDS, SHARED_LOADS
+from ..metric_names import BLOCK_THREADS, BLOCKS, REGISTERS, ROUNDS, SHARED_LOADS
 from ..occupancy import Occupancy, occupancy
 from ..promises import at_least, at_most
 from .occupancy_picture import in_flight_picture, reuse_picture, sm_picture
@@ -16,13 +16,13 @@ from .occupancy_picture import in_flight_picture, reuse_picture, sm_picture
 def resident(counted: Any, gpu: Any = DEFAULT) -> Occupancy:
     """What an SM holds of a profiled launch."""
     shared = sum(counted[f"launch__shared_mem_per_block_{kind}"] for kind in ("static", "dynamic"))
-    registers = int(counted["launch__registers_per_thread"])
-    return occupancy(int(counted["launch__block_size"]), registers, int(shared), gpu)
+    registers = int(counted[REGISTERS])
+    return occupancy(int(counted[BLOCK_THREADS]), registers, int(shared), gpu)
 
 
 def rounds_per_warp(counted: Any) -> float:
     """How often a warp waits for global memory, on average."""
-    warps = counted["launch__grid_size"] * -(-counted["launch__block_size"] // 32)
+    warps = counted[BLOCKS] * -(-counted[BLOCK_THREADS] // 32)
     return counted[ROUNDS] / warps
 
 
@@ -200,13 +200,13 @@ extern "C" __global__ void sum_distances(float* y, const float* x, const float4*
     promises=[
         at_most(
             "shared loads in each thread",
-            lambda p: 32 * p[SHARED_LOADS] / p["launch__grid_size"] / p["launch__block_size"],
+            lambda p: 32 * p[SHARED_LOADS] / p[BLOCKS] / p[BLOCK_THREADS],
             POINTS // 4,
             "Load a float4 of q once, and use it for all four elements before you load the next.",
         ),
         at_most(
             "registers per thread",
-            "launch__registers_per_thread",
+            REGISTERS,
             64,
             "Four elements and four sums need 8 registers. Do you keep the whole of q in them?",
         ),

@@ -25,7 +25,18 @@ from ..evidence import (
 )
 from ..gpus import DEFAULT, Gpu
 from ..gpus import gpu as find_gpu
-from ..metric_names import FFMA, ROUNDS, SHARED_LOADS
+from ..metric_names import (
+    BLOCK_THREADS,
+    BLOCKS,
+    FFMA,
+    LD_REQUESTS,
+    LD_SECTORS,
+    REGISTERS,
+    ROUNDS,
+    SHARED_LOADS,
+    STATIC_BYTES,
+    WAVEFRONTS,
+)
 from ..model import ModelledTime, modelled_time
 from ..occupancy import Occupancy, occupancy
 from ..pictures import Series, bars
@@ -45,18 +56,18 @@ PRODUCT = {
     "float multiply-adds": FFMA,
     "shared load requests": SHARED_LOADS,
     "multiply-adds of a thread per shared load": lambda p: p[FFMA] / 32 / p[SHARED_LOADS],
-    "shared wavefronts": "memory_l1_wavefronts_shared",
-    "sectors loaded": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "shared wavefronts": WAVEFRONTS,
+    "sectors loaded": LD_SECTORS,
 }
 BUILT = {
-    "registers per thread": "launch__registers_per_thread",
-    "shared bytes per block": "launch__shared_mem_per_block_static",
+    "registers per thread": REGISTERS,
+    "shared bytes per block": STATIC_BYTES,
     "resident warps of 64, H200": lambda p: resident(p).warps,
     "occupancy, %": lambda p: 100 * resident(p).fraction,
 }
 LOADS = {
-    "warps": lambda p: p["launch__grid_size"] * -(-p["launch__block_size"] // 32),
-    "global load requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "warps": lambda p: p[BLOCKS] * -(-p[BLOCK_THREADS] // 32),
+    "global load requests": LD_REQUESTS,
     "rounds of loads": ROUNDS,
     "rounds in each warp": rounds_per_warp,
 }

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
-from ..metric_names import BARRIERS, IN_FLIGHT, LD_REQUESTS, STATIC_BYTES
-from ..promises import WRITTEN, Promise, at_least, at_most, exactly, written_sectors
+from ..metric_names import BARRIERS, DISTINCT_ST, IN_FLIGHT, LD_REQUESTS, STATIC_BYTES
+from ..promises import Promise, at_least, at_most, exactly, written_sectors
 from .pipeline_picture import timeline
 from .pipelines import Costs, Scheme, producers, simulate, staged
 
@@ -54,7 +54,7 @@ COPIED_ONCE = exactly(
 
 def _barriers(each: int, row_bytes: int, advice: str) -> Promise:
     """At most `each` barrier instructions for every `row_bytes` of y."""
-    return at_most("barriers of all warps", BARRIERS, lambda p: each * p[WRITTEN] / row_bytes, advice)
+    return at_most("barriers of all warps", BARRIERS, lambda p: each * p[DISTINCT_ST] / row_bytes, advice)
 
 
 # -- blur_rows: one buffer becomes two stages ----------------------------------------
@@ -242,7 +242,7 @@ row_steps = Exercise(
         at_most(
             "plain load requests",
             LD_REQUESTS,
-            lambda p: p[WRITTEN] / 256,
+            lambda p: p[DISTINCT_ST] / 256,
             "Only the producer reads index[i], once; the rows come by asynchronous copies.",
         ),
         COPIED_ONCE,

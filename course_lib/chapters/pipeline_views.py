@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from ..emulator import RawKernel
 from ..evidence import every_gpu, verdict
 from ..gpus import WARP, Gpu
+from ..metric_names import BARRIERS, BLOCK_THREADS, BLOCKS, IN_FLIGHT, INSTRUCTIONS, LD_REQUESTS, STATIC_BYTES
 from ..occupancy import occupancy
 from ..report import Table
 from . import pipeline_kernels as k
@@ -33,21 +34,19 @@ def counted(tiles: int) -> dict:
     """
 
     def each(metric: str, warps: bool = False):
-        return lambda p: p[metric] / tiles / (p["launch__block_size"] / WARP if warps else 1)
+        return lambda p: p[metric] / tiles / (p[BLOCK_THREADS] / WARP if warps else 1)
 
-    loads = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+    loads = LD_REQUESTS
     weights = 64 * k.THREADS // WARP  # requests of a block, once
 
     return {
-        "plain load requests per tile, W left out": (
-            lambda p: (p[loads] - weights * p["launch__grid_size"]) / tiles
-        ),
+        "plain load requests per tile, W left out": (lambda p: (p[loads] - weights * p[BLOCKS]) / tiles),
         "asynchronous copy requests per tile": each("smsp__inst_executed_op_ldgsts.sum"),
-        "barriers per tile and warp": each("course__barriers.sum", warps=True),
-        "instructions per tile (PTX, all warps)": each("smsp__inst_executed.sum"),
-        "bytes in flight while a tile is used": "course__async_bytes_in_flight.max",
+        "barriers per tile and warp": each(BARRIERS, warps=True),
+        "instructions per tile (PTX, all warps)": each(INSTRUCTIONS),
+        "bytes in flight while a tile is used": IN_FLIGHT,
         "registers per thread": "launch__registers_per_thread",
-        "shared bytes per block": "launch__shared_mem_per_block_static",
+        "shared bytes per block": STATIC_BYTES,
     }
 
 

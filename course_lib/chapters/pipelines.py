@@ -21,6 +21,7 @@ import numpy as np
 
 from ..gpus import DEFAULT, WARP, Gpu, measured_of
 from ..gpus import gpu as find_gpu
+from ..metric_names import INSTRUCTIONS, WAVEFRONTS
 from ..profile import profile
 from . import pipeline_kernels as k
 from .pipeline_sweeps import ROWS, arguments, kernel
@@ -185,8 +186,7 @@ def costs(variant: str, stages: int, tile: int, gpu: str | Gpu = DEFAULT) -> Cos
     copy = (found.measured and found.measured.copy_gb_per_s) or found.memory.dram_gb_per_s
     seconds = tile * (k.FLOAT4 / read + 4 * (2 / copy - 1 / read)) / 1e9  # of the whole chip
     instructions, wavefronts = (
-        per_tile(*_counted_like(variant, stages), tile, metric)
-        for metric in ("smsp__inst_executed.sum", "memory_l1_wavefronts_shared")
+        per_tile(*_counted_like(variant, stages), tile, metric) for metric in (INSTRUCTIONS, WAVEFRONTS)
     )
     rates = found.architecture.rates
     return Costs(

@@ -7,15 +7,15 @@ import numpy as np
 
 from ..exercises import Exercise, Launch
 from ..kernels import Kernel
-from ..metric_names import LD_REQUESTS, LOCAL, REGISTERS, ST_REQUESTS
-from ..promises import READS, at_most, exactly
+from ..metric_names import BLOCK_THREADS, BLOCKS, BRANCHES, LD_REQUESTS, LOCAL, READS, REGISTERS, ST_REQUESTS
+from ..promises import at_most, exactly
 from .reading_picture import order_picture
 from .reading_sources import BOUNDED, CHOOSE, SQUARES
 
 
 def per_warp(metric: str) -> Callable[[Mapping[str, float]], float]:
     """A function of a profile: a count for each warp of the launch."""
-    return lambda p: p[metric] / (p["launch__grid_size"] * -(-p["launch__block_size"] // 32))
+    return lambda p: p[metric] / (p[BLOCKS] * -(-p[BLOCK_THREADS] // 32))
 
 
 def _compiled(kernel: Kernel) -> Any:
@@ -198,7 +198,7 @@ void drop_branch(float* y, const float* a, const float* b, const float* x, int n
     promises=[
         at_most(
             "branches of each warp",
-            per_warp("course__branches.sum"),
+            per_warp(BRANCHES),
             1,
             "The guard is the one branch. A load inside an if stays a branch: the compiler may not load what "
             "you did not ask for. A loop is one, too.",

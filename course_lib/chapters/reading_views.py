@@ -13,7 +13,7 @@ from ..evidence import caption, every_gpu, measured_heading, not_recorded, recor
 from ..gpus import DEFAULT
 from ..kernel_names import explain
 from ..listing import machine_lines, ptx_lines
-from ..metric_names import LD_REQUESTS, LOCAL, ST_REQUESTS
+from ..metric_names import LD_REQUESTS, LD_SECTORS, LOCAL, REGISTERS, ROUNDS, ST_REQUESTS, ST_SECTORS
 from ..model import ModelledTime, modelled_time, scaled
 from ..profile import as_emulated
 from ..report import Cell, Table
@@ -26,12 +26,12 @@ from .reading_picture import kind, opcode, order_picture, width
 # the rows of this chapter's tables: label -> metric
 MEMORY = {
     "load requests of each warp": per_warp(LD_REQUESTS),
-    "sectors loaded": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "sectors loaded": LD_SECTORS,
     "store requests of each warp": per_warp(ST_REQUESTS),
-    "sectors stored": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
-    "rounds of loads, each warp": per_warp("course__load_rounds.sum"),
+    "sectors stored": ST_SECTORS,
+    "rounds of loads, each warp": per_warp(ROUNDS),
 }
-BUILT = {"registers per thread": "launch__registers_per_thread", "local bytes per thread": LOCAL}
+BUILT = {"registers per thread": REGISTERS, "local bytes per thread": LOCAL}
 
 
 def instructions(kernels: Mapping[str, Any]) -> Table:

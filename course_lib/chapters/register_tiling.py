@@ -6,10 +6,18 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
-from ..metric_names import SHARED_LOADS, ST_REQUESTS
+from ..metric_names import (
+    BLOCK_THREADS,
+    BLOCKS,
+    FEWEST_WAVEFRONTS,
+    READS,
+    SHARED_LOADS,
+    ST_REQUESTS,
+    WAVEFRONTS,
+)
 from ..pictures import warp_to_banks
 from ..pictures.style import BLACK, FAINT, GREEN, INK, ORANGE, SKY, boxes, new_figure
-from ..promises import READS, at_most, exactly
+from ..promises import at_most, exactly
 from .tiling import times_read
 
 EVEN_K = 32  # depth of the case of `max_plus` that keeps the promises
@@ -17,12 +25,12 @@ EVEN_K = 32  # depth of the case of `max_plus` that keeps the promises
 
 def warps(counted: Any) -> int:
     """Warps of a launch whose blocks are made of whole warps."""
-    return int(counted["launch__grid_size"] * counted["launch__block_size"] / 32)
+    return int(counted[BLOCKS] * counted[BLOCK_THREADS] / 32)
 
 
 def shared_excess(counted: Any) -> float:
     """Wavefronts of shared memory beyond the fewest possible."""
-    return counted["memory_l1_wavefronts_shared"] - counted["memory_l1_wavefronts_shared_ideal"]
+    return counted[WAVEFRONTS] - counted[FEWEST_WAVEFRONTS]
 
 
 # -- a filter: four neighbours share a window ---------------------------------------

@@ -12,7 +12,7 @@ from .. import backend
 from ..agreement import count_point
 from ..evidence import caption, every_gpu, not_recorded, recording, time_points, verdict
 from ..gpus import DEFAULT, Gpu, device
-from ..metric_names import FFMA, GLOBAL_LOADS, LD_SECTORS, SHARED_LOADS, WAVEFRONTS
+from ..metric_names import FFMA, GLOBAL_LOADS, INSTRUCTIONS, LD_SECTORS, SHARED_LOADS, WAVEFRONTS
 from ..model import ModelledTime, modelled_time, scaled
 from ..occupancy import occupancy
 from ..pictures.style import number_text
@@ -49,7 +49,7 @@ REGISTERS = {"registers per thread": "launch__registers_per_thread"}
 WIDTH = {
     "global loads": per_64(GLOBAL_LOADS),
     "shared loads": per_64(SHARED_LOADS),
-    "instructions (PTX)": per_64("smsp__inst_executed.sum"),
+    "instructions (PTX)": per_64(INSTRUCTIONS),
     "shared wavefronts": per_64(WAVEFRONTS),
     "wavefronts in excess, all": shared_excess,
 }

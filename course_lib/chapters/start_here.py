@@ -7,8 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch, unwritten_array
+from ..metric_names import BLOCK_THREADS, BLOCKS, READ_SECTORS, READS
 from ..pictures.style import BLACK, INK, PAPER, boxes, lane_colours, new_figure
-from ..promises import READ_SECTORS, READS, at_most, exactly, written_sectors
+from ..promises import at_most, exactly, written_sectors
 
 
 def _random(*shape: int) -> np.ndarray:
@@ -168,7 +169,7 @@ def _launch_both(n: int) -> Launch:
 
 def loads_per_warp(p: Mapping) -> float:
     """Global read requests over the warps of the launch."""
-    return 32 * p[READS] / (p["launch__grid_size"] * p["launch__block_size"])
+    return 32 * p[READS] / (p[BLOCKS] * p[BLOCK_THREADS])
 
 
 def _picture_both() -> Figure:

@@ -10,7 +10,17 @@ from matplotlib.figure import Figure
 from ..agreement import count_point, counted_point, modelled_sweep
 from ..evidence import caption, every_gpu, measured, recording, verdict
 from ..gpus import DEFAULT, Gpu, device, gpu
-from ..metric_names import FEWEST_SECTORS, FEWEST_WAVEFRONTS, LD_REQUESTS, LD_SECTORS, SECTORS, WAVEFRONTS
+from ..metric_names import (
+    BLOCK_THREADS,
+    DISTINCT_LD,
+    FEWEST_SECTORS,
+    FEWEST_WAVEFRONTS,
+    LANES,
+    LD_REQUESTS,
+    LD_SECTORS,
+    SECTORS,
+    WAVEFRONTS,
+)
 from ..model import ModelledTime, modelled_time, scaled
 from ..occupancy import occupancy
 from ..predictions import Prediction, reveal
@@ -36,7 +46,7 @@ READ = {
     "sectors, loads and stores": SECTORS,
     "sectors needed at least": FEWEST_SECTORS,
     "float additions": "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",
-    "active lanes per instruction": "smsp__thread_inst_executed_per_inst_executed.ratio",
+    "active lanes per instruction": LANES,
 }
 
 
@@ -171,12 +181,12 @@ def where_next(counts: Mapping[str, Profile], on: str = DEFAULT) -> Table:
 
 
 def _fits(p: Profile, on: str) -> float:
-    threads, shared = p["launch__block_size"], p.shared_bytes
+    threads, shared = p[BLOCK_THREADS], p.shared_bytes
     return 100 * occupancy(int(threads), p.registers, shared, on).fraction
 
 
 def _reuse(p: Profile, on: str) -> float:
-    distinct = p["course__unique_dram_bytes_ld"]
+    distinct = p[DISTINCT_LD]
     return 32 * p["course__sectors_ideal_global_op_ld.sum"] / distinct if distinct else 1.0
 
 
@@ -205,7 +215,7 @@ SIGNS = (
     (
         "divergence",
         "active lanes per instruction",
-        lambda p, on: p["smsp__thread_inst_executed_per_inst_executed.ratio"],
+        lambda p, on: p[LANES],
         "{:.3g}",
         lambda v: v < 28,
     ),

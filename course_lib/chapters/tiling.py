@@ -8,10 +8,20 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch, unwritten_array
-from ..metric_names import DISTINCT_LD, LD_REQUESTS, LD_SECTORS
+from ..metric_names import (
+    BLOCK_THREADS,
+    DISTINCT_LD,
+    FEWEST_WAVEFRONTS,
+    LD_REQUESTS,
+    LD_SECTORS,
+    READ_SECTORS,
+    SHARED_LOADS,
+    SHARED_STORES,
+    WAVEFRONTS,
+)
 from ..pictures import warp_to_sectors
 from ..pictures.style import BLACK, FAINT, INK, ORANGE, SKY, boxes, new_figure
-from ..promises import READ_SECTORS, at_most, coalesced, ratio
+from ..promises import at_most, coalesced, ratio
 
 LANES = np.arange(32)
 
@@ -34,7 +44,7 @@ def times_asked_of(array: str) -> Callable[[Any], float]:
     """How often threads ask for an element of one of two inputs of equal size, where all threads ask."""
 
     def asked(p: Any) -> float:
-        threads = p["launch__block_size"]
+        threads = p[BLOCK_THREADS]
         return 4 * load_line(p, array).requests * threads / -(-threads // 32) / (p[DISTINCT_LD] / 2)
 
     return asked
@@ -59,12 +69,10 @@ READS = LOADS | {
     "times a byte of B is read, in sectors": times_read_of("b"),
 }
 SHARED = {
-    "shared store requests": "smsp__sass_inst_executed_op_shared_st.sum",
-    "shared load requests": "smsp__sass_inst_executed_op_shared_ld.sum",
-    "shared wavefronts": "memory_l1_wavefronts_shared",
-    "shared wavefronts in excess": lambda p: (
-        p["memory_l1_wavefronts_shared"] - p["memory_l1_wavefronts_shared_ideal"]
-    ),
+    "shared store requests": SHARED_STORES,
+    "shared load requests": SHARED_LOADS,
+    "shared wavefronts": WAVEFRONTS,
+    "shared wavefronts in excess": lambda p: p[WAVEFRONTS] - p[FEWEST_WAVEFRONTS],
 }
 
 

@@ -12,7 +12,7 @@ from ..emulator import RawKernel
 from ..evidence import caption, every_gpu, measured_heading, not_recorded, recording, time_points, verdict
 from ..gpus import DEFAULT, Gpu, gpu
 from ..kernels import OPTIONS
-from ..metric_names import LD_SECTORS
+from ..metric_names import BLOCK_THREADS, LD_SECTORS, STATIC_BYTES
 from ..model import ModelledTime, fp32_flops, modelled_time
 from ..pictures import Series
 from ..pictures import sweep as draw_sweep
@@ -38,8 +38,8 @@ def flops_per_byte(p: Any) -> float:
 SLIDER = LOADS | {
     "times a byte is read": times_read,
     "FLOP per byte loaded": flops_per_byte,
-    "threads per block": "launch__block_size",
-    "shared bytes per block": "launch__shared_mem_per_block_static",
+    "threads per block": BLOCK_THREADS,
+    "shared bytes per block": STATIC_BYTES,
 }
 PITCH = LOADS | {"times a byte is read": times_read}
 

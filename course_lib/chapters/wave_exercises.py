@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..exercises import Exercise, Launch
-from ..metric_names import ATOMICS, BLOCKS
+from ..metric_names import ATOMICS, BLOCKS, GLOBAL_STORES
 from ..promises import at_most, coalesced, exactly
 from .wave_picture import gantt
 from .waves import Turn, equal_shares, fixed_order, hardware_order
@@ -206,7 +206,7 @@ next_job = Exercise(
         exactly(
             "atomic requests",
             ATOMICS,
-            lambda p: p["smsp__sass_inst_executed_op_global_st.sum"] + p[BLOCKS],
+            lambda p: p[GLOBAL_STORES] + p[BLOCKS],
             "One atomicAdd for each job, and one a block that finds no job left.",
         ),
         COALESCED,

@@ -11,6 +11,7 @@ from ..agreement import count_point
 from ..evidence import caption, every_gpu, not_recorded, recording, verdict
 from ..gpus import DEFAULT, Gpu
 from ..gpus import gpu as find_gpu
+from ..metric_names import ATOMICS, BLOCKS, FFMA, INSTRUCTIONS, ST_REQUESTS
 from ..model import modelled_time, scaled
 from ..recorded import Table as Recorded
 from ..report import Table
@@ -21,11 +22,11 @@ from .waves import efficiency, equal_shares, finish, fixed_order, hardware_order
 TILES = {"256 x 128": (256, 128), "128 x 128": (128, 128), "128 x 64": (128, 64), "64 x 64": (64, 64)}
 LARGEST = 256 * 128  # elements of the tile in whose time the pictures count
 COUNTED = {  # rows of the counted table: label -> metric
-    "blocks": "launch__grid_size",
-    "float multiply-adds": "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
-    "warp instructions (PTX)": "smsp__inst_executed.sum",
-    "global store requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
-    "atomic requests": "course__atomics_global.sum",
+    "blocks": BLOCKS,
+    "float multiply-adds": FFMA,
+    "warp instructions (PTX)": INSTRUCTIONS,
+    "global store requests": ST_REQUESTS,
+    "atomic requests": ATOMICS,
 }
 
 
