@@ -114,7 +114,7 @@ def test_the_chapter_shows_the_figures_of_the_syllabus():
     assert "12.5 % are 8.0 warps, 2.0 blocks" in shown
     assert "2 blocks = 14 warps per SM of H200" in shown
     assert "4 blocks = 32 warps per SM of A100" in shown
-    assert "counted: registers." in shown
+    assert "modelled: registers." in shown
 
 
 @pytest.mark.parametrize("slider", [cell for cell in code() if cell.startswith("explore(")])
